@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -13,7 +14,7 @@ from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.force_feedback import ForceFeedback
 from arm_dynamics.control.target_follower import TargetFollower
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.core.errors import ConfigError, DriverFault
+from arm_dynamics.core.errors import ConfigError, DriverFault, TrajectoryRejected
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
@@ -215,6 +216,7 @@ class Teleoperation:
         self._joints = [leader.arm.joint_names.index(n) for n in follower.arm.joint_names]
         self._targets = TargetFollower(follower, approach_speed)
         self._received, self._before = -inf, -inf
+        self._epoch = follower.driver.command_epoch
         self._target: Vector | None = None
         self.coupling = Coupling()
         self.leader_state: State | None = None
@@ -258,6 +260,7 @@ class Teleoperation:
         before = self.follower.state
         for _ in range(self.cycles):
             self.follower.step()
+        self._epoch = self.follower.driver.command_epoch
         measured = None if self.follower.state is before else self.follower.state
         self._return_feedback(measured, now)
 
@@ -272,10 +275,9 @@ class Teleoperation:
                 f"joint '{name}' of the leader jumped by {distance.max():.3g}: approached slowly",
             )
         self._target = target
-        if self.follower.state is None or self.follower.reference is None:
-            return
-        if not self.follower.driver.inactive:
-            self._targets.follow(target, now)
+        if self.follower.driver.command_epoch == self._epoch:  # else it restarts in this cycle
+            with suppress(TrajectoryRejected):  # it executes no commands: an event of the driver
+                self._targets.follow(target, now)
 
     def _return_feedback(self, measured: State | None, now: float) -> None:
         """Pass the follower's state to the leader."""

@@ -139,7 +139,7 @@ class ArmRenderer:
             )
             colors.append(255 * np.minimum(shades * light[:, None], 1.0))
         depth, drawn = self._floor_depth.copy(), np.full((self.height, self.width), -1.0)
-        image = self._background.copy()
+        image: Image = self._background.copy()
         if corners:
             points, color = np.concatenate(corners), np.concatenate(colors)
             seen = (points[..., 2] > NEAR).all(axis=1)

@@ -159,6 +159,21 @@ def test_after_a_reset_of_the_follower_it_approaches_again():
     assert pair.distance < 0.02
 
 
+def test_an_emergency_stop_within_a_cycle_is_no_error():
+    """A signal arrives between two instructions of the cycle."""
+    pair = Pair()
+    pair.run(0.1)
+    follow = pair.loop.follow
+
+    def interrupted(trajectory):
+        pair.follower.driver.emergency_stop("a test")
+        follow(trajectory)
+
+    pair.loop.follow = interrupted
+    pair.run(0.1)
+    assert not any(pair.follower.torque)
+
+
 def test_a_leader_needs_the_joints_of_the_follower():
     names = chain({"name": "A", "effort": 40.0}, {"name": "J2", "effort": 40.0})
     loop = ControlLoop(Rig("position").driver, PositionController(arm()))

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from arm_dynamics.cli import terminal
+from arm_dynamics.cli import teleop, terminal
 from arm_dynamics.cli.hardware import jog, keyboard, run, torque_session
 from arm_dynamics.core import timing
 from arm_dynamics.safety import events
 
-TIMED_MODULES = (timing, events, terminal, torque_session, run, jog)
+TIMED_MODULES = (timing, events, terminal, torque_session, run, jog, teleop)
 
 
 class VirtualTime:

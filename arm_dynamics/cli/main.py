@@ -60,6 +60,7 @@ COMMANDS = {
         "arm_dynamics.cli.stability",
         "compute the largest stable time step of a control loop",
     ),
+    "teleop": ("arm_dynamics.cli.teleop", "have an arm follow a leader arm"),
     "tune": ("arm_dynamics.cli.tune", "optimize the gains of a controller"),
 }
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from arm_dynamics.control.control_thread import ControlThread
     from arm_dynamics.control.controllers.computed_torque import ComputedTorque
     from arm_dynamics.control.controllers.controller import Controller
+    from arm_dynamics.control.controllers.force_feedback import ForceFeedback
     from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
     from arm_dynamics.control.controllers.impedance import Impedance
     from arm_dynamics.control.controllers.lqr import Lqr
@@ -26,9 +27,16 @@ if TYPE_CHECKING:
     from arm_dynamics.control.controllers.task_space import TaskSpace
     from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
     from arm_dynamics.control.controllers.velocity_pid import VelocityPid
+    from arm_dynamics.control.guided_arm import GuidedArm, sine_motion
     from arm_dynamics.control.lqr_design.gain_table import build_gain_table, load_gain_table
     from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, lqr_gain
     from arm_dynamics.control.stability_margins import delay_margin
+    from arm_dynamics.control.teleoperation import (
+        Coupling,
+        PassiveLeader,
+        Teleoperation,
+        WeightlessLeader,
+    )
     from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
     from arm_dynamics.control.trajectories.effort_check import check_effort
     from arm_dynamics.control.trajectories.joint_splines import (
@@ -54,21 +62,27 @@ _MODULES = {
     "ControlLoop": ".control_loop",
     "ControlThread": ".control_thread",
     "Controller": ".controllers.controller",
+    "Coupling": ".teleoperation",
+    "ForceFeedback": ".controllers.force_feedback",
     "GravityCompensation": ".controllers.gravity_compensation",
+    "GuidedArm": ".guided_arm",
     "Impedance": ".controllers.impedance",
     "JointTrajectory": ".trajectories.joint_trajectory",
     "Lqr": ".controllers.lqr",
     "LqrWeights": ".lqr_design.lqr_gain",
     "OnlineCartesianTrajectory": ".trajectories.online_trajectory",
+    "PassiveLeader": ".teleoperation",
     "Pid": ".controllers.pid",
     "PidGravity": ".controllers.pid",
     "PositionController": ".controllers.position",
     "ResolvedRate": ".controllers.resolved_rate",
     "TaskSpace": ".controllers.task_space",
     "TaskSpaceController": ".controllers.task_space_base",
+    "Teleoperation": ".teleoperation",
     "ToolLimits": ".trajectories.tool_paths",
     "VelocityPid": ".controllers.velocity_pid",
     "Waypoint": ".trajectories.joint_trajectory",
+    "WeightlessLeader": ".teleoperation",
     "build_controller": ".config",
     "build_gain_table": ".lqr_design.gain_table",
     "check_effort": ".trajectories.effort_check",
@@ -81,6 +95,7 @@ _MODULES = {
     "quintic": ".trajectories.profiles",
     "quintic_trajectory": ".trajectories.joint_splines",
     "simulate_closed_loop": ".closed_loop_simulation",
+    "sine_motion": ".guided_arm",
     "spline_trajectory": ".trajectories.joint_splines",
     "time_optimal_trajectory": ".trajectories.time_scaling",
     "to_task_reference": ".trajectories.transition_blend",
@@ -94,21 +109,27 @@ __all__ = [
     "ControlLoop",
     "ControlThread",
     "Controller",
+    "Coupling",
+    "ForceFeedback",
     "GravityCompensation",
+    "GuidedArm",
     "Impedance",
     "JointTrajectory",
     "Lqr",
     "LqrWeights",
     "OnlineCartesianTrajectory",
+    "PassiveLeader",
     "Pid",
     "PidGravity",
     "PositionController",
     "ResolvedRate",
     "TaskSpace",
     "TaskSpaceController",
+    "Teleoperation",
     "ToolLimits",
     "VelocityPid",
     "Waypoint",
+    "WeightlessLeader",
     "build_controller",
     "build_gain_table",
     "check_effort",
@@ -121,6 +142,7 @@ __all__ = [
     "quintic",
     "quintic_trajectory",
     "simulate_closed_loop",
+    "sine_motion",
     "spline_trajectory",
     "time_optimal_trajectory",
     "to_task_reference",

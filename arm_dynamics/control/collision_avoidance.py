@@ -9,7 +9,7 @@ import numpy as np
 from arm_dynamics.collision.clearance_monitor import CLEARANCE, ClearanceMonitor, Contact
 from arm_dynamics.control.trajectories.trajectory import Trajectory, default_deceleration
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.errors import TrajectoryRejected
+from arm_dynamics.core.errors import CollisionRejected
 from arm_dynamics.core.state import State, TaskReference
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -54,7 +54,7 @@ class CollisionAvoidance:
         return self._cycle.stop_contact(state.q, rest)
 
     def check(self, trajectory: Trajectory, now: float) -> None:
-        """Raise TrajectoryRejected if a joint trajectory leads to a contact from ``now`` [s] on.
+        """Raise CollisionRejected if a joint trajectory leads to a contact from ``now`` [s] on.
 
         A Cartesian trajectory passes: its joint motion is that of the controller.
         """
@@ -67,16 +67,16 @@ class CollisionAvoidance:
             found = self._motion.first_contact(lambda time: trajectory.at(time).q, now, end, speed)
         if found is not None:
             time, contact = found
-            raise TrajectoryRejected(
+            raise CollisionRejected(
                 f"trajectory: {contact}, at {time:.3f} s, {time - now:.3f} s from now"
             )
 
     def check_step(self, q: Vector, target: Vector) -> None:
-        """Raise TrajectoryRejected if the straight path from ``q`` to ``target`` has a contact."""
+        """Raise CollisionRejected if the straight path from ``q`` to ``target`` has a contact."""
         motion = target - q
         with self._lock:
             found = self._motion.first_contact(
                 lambda s: q + s * motion, 0.0, 1.0, np.abs(motion), steps=(0.01, 1.0)
             )
         if found is not None:
-            raise TrajectoryRejected(f"reference: {found[1]}")
+            raise CollisionRejected(f"reference: {found[1]}")

@@ -227,7 +227,11 @@ class ControlLoop:
     def _stop_before_contact(self, state: State) -> None:
         """Stop the arm, and report ``control_restarted``, if links would touch."""
         generator = self.reference_generator
-        if self.collision_avoidance is None or generator.number == self._contact_stop:
+        if (
+            self.collision_avoidance is None
+            or generator.number == self._contact_stop
+            or not self.controller.tracks_reference
+        ):
             return
         contact = self.collision_avoidance.contact_ahead(state)
         if contact is not None:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from math import inf
 from threading import Event, Thread
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.trajectories.target_trajectory import TargetTrajectory
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
-from arm_dynamics.core.errors import DriverFault, TrajectoryRejected
+from arm_dynamics.control.target_follower import TargetFollower
+from arm_dynamics.core.arrays import check_float, check_vector
+from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import State
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.safety.events import Events
 
 READY_CYCLES = 3
@@ -30,10 +27,6 @@ MAX_AGE = 0.5
 """Age [s] above which a state is not returned."""
 RECOVERY_TIME = 0.3
 """Time [s] for which a missing state is awaited: communication may recover."""
-APPROACHED = 0.02
-"""Distance from the reference [rad or m] below which the approach of a joint has ended."""
-MAX_INTERVAL = 0.1
-"""Maximum expected time between two commands [s]."""
 
 
 class ControlThread:
@@ -75,13 +68,11 @@ class ControlThread:
     ) -> None:
         self.loop = ControlLoop(driver, controller, events)
         self.period = check_float("period [s]", period, above=0)
-        self.approach_speed = check_float("approach speed [rad/s]", approach_speed, above=0)
+        self._follower = TargetFollower(self.loop, approach_speed)
         self._end = Event()
         self._thread = Thread(target=self._run, name=f"control of {driver.arm.name}", daemon=True)
         self._fault = ""
         self._measured = 0.0
-        self._commanded = -inf
-        self._restarts, self._approached = -1, np.zeros(driver.arm.nv, bool)
 
     def start(self) -> State:
         """Connect, enable commands where the arm stands, and start the thread; nothing moves.
@@ -153,18 +144,7 @@ class ControlThread:
         """
         target = check_vector("positions", positions, self.loop.arm.nv)
         self.state()
-        reference, now = self.loop.present()[1], time.monotonic()
-        interval, self._commanded = min(now - self._commanded, MAX_INTERVAL), now
-        if self.loop.restart_count != self._restarts:
-            self._restarts, self._approached = self.loop.restart_count, np.zeros(target.size, bool)
-        self._approached |= np.abs(target - reference.q) < APPROACHED
-        max_speed = np.where(self._approached, inf, self.approach_speed)
-        rejected = ""
-        try:
-            self._go(target, interval, max_speed)
-        except TrajectoryRejected as error:
-            rejected = str(error)
-        self.loop.events.report_lasting("trajectory_rejected", rejected)
+        self._follower.follow(target, time.monotonic())
 
     def move(self, positions: ArrayLike, speed: float | None = None) -> None:
         """Move to positions (nv,) [rad or m] and wait until the reference rests there.
@@ -184,17 +164,11 @@ class ControlThread:
         """
         target = check_vector("positions", positions, self.loop.arm.nv)
         self.state()
-        self._restarts = -1
-        self._go(target, 0.0, np.full(target.size, speed or self.approach_speed))
+        self._follower.move(target, speed)
         generator = self.loop.reference_generator
         while generator.pending or not self._rests():
             self.state()
             time.sleep(self.period)
-
-    def _go(self, target: Vector, interval: float, max_speed: Vector) -> None:
-        arm, reference = self.loop.arm, self.loop.present()[1]
-        target = as_readonly(target + whole_turns(arm, target, reference.q))
-        self.loop.follow(TargetTrajectory.of(arm, target, interval, max_speed))
 
     def _rests(self) -> bool:
         state, trajectory = self.loop.state, self.loop.trajectory

@@ -56,6 +56,10 @@ class TrajectoryRejected(InvalidValue):
     """A trajectory that the arm cannot follow; the message names joint and limit."""
 
 
+class CollisionRejected(TrajectoryRejected):
+    """A trajectory with which links come too near; the message names them, distance and time."""
+
+
 class Unreachable(ArmDynamicsError):
     """A target that no configuration within the joint limits reaches.
 

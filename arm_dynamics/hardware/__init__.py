@@ -13,6 +13,7 @@ from arm_dynamics.core.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from arm_dynamics.hardware.build import build_driver
     from arm_dynamics.hardware.driver import Driver
+    from arm_dynamics.hardware.emulation.emulator_process import EmulatorProcess
     from arm_dynamics.hardware.feetech.lerobot_calibration import (
         LeRobotCalibration,
         ServoCalibration,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "DiscoveredMotor": ".motor_bus",
     "Driver": ".driver",
+    "EmulatorProcess": ".emulation.emulator_process",
     "LeRobotCalibration": ".feetech.lerobot_calibration",
     "MotorBus": ".motor_bus",
     "MotorBusDriver": ".motor_bus_driver",
@@ -40,6 +42,7 @@ _MODULES = {
 __all__ = [
     "DiscoveredMotor",
     "Driver",
+    "EmulatorProcess",
     "LeRobotCalibration",
     "MotorBus",
     "MotorBusDriver",

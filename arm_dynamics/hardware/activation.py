@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import BoolArray, Vector
 from arm_dynamics.core.compiled_math import cold, warm_up
 from arm_dynamics.core.errors import DriverFault
 from arm_dynamics.core.state import State
@@ -31,13 +31,16 @@ class Activation:
     """Steps from reading to torque; each one rejects the activation on any inconsistency.
 
     Read complete cycles -> check limits, faults and velocities -> enable watchdogs -> send commands
-    that hold the arm -> enable torque -> hold and check for HOLD_TIME.
+    that hold the arm -> enable torque -> hold and check for HOLD_TIME. ``between`` is called after
+    each reading: another arm of this thread must not remain without commands.
     """
 
     def __init__(
         self, bus: MotorBus, transmission: Transmission, feedback: FeedbackBuffer,
         limiter: CommandLimiter, torque_off: TorqueOffRequest, emergency_stop: EmergencyStopLatch,
+        between: Callable[[], object],
     ) -> None:  # fmt: skip
+        self._between = between
         self.arm, self.settings = limiter.arm, limiter.settings
         self.bus, self.transmission, self.feedback = bus, transmission, feedback
         self.limiter, self.torque_off, self.emergency_stop = limiter, torque_off, emergency_stop
@@ -88,7 +91,7 @@ class Activation:
         new = np.zeros(self.arm.nv, bool)
         start = self.bus.now()
         for cycle in range(1, 1 + MAX_ATTEMPTS * required):
-            new = self.feedback.update(self.bus.read(), self.bus.now())
+            new = self._update(torque_enabled=False)
             complete = complete + 1 if new.all() else 0
             if complete == required:
                 self._period = 2 * (self.bus.now() - start) / cycle  # commands are sent later
@@ -143,7 +146,7 @@ class Activation:
         timing = LoopTiming(self._period, self.bus.feedback_delay)
         hold = make_stop("hold", interface, self.arm, self._state(), self.limiter.last, timing)
         for cycle in range(MAX_HOLD_CYCLES):
-            seen |= self.feedback.update(self.bus.read(), self.bus.now(), torque_enabled=True)
+            seen |= self._update(torque_enabled=True)
             self._require_still(interface, start)
             self._require_no_emergency_stop()
             if cycle >= MAX_ATTEMPTS and self.bus.now() - begin >= HOLD_TIME:
@@ -160,6 +163,12 @@ class Activation:
         )
         lost = [id for id, on in zip(self._ids, self.feedback.enabled, strict=True) if on is False]
         self._require(set(self._ids) - set(lost), "has no torque")
+
+    def _update(self, *, torque_enabled: bool) -> BoolArray:
+        """Read all motors; return the joints (nv,) with a new reading."""
+        new = self.feedback.update(self.bus.read(), self.bus.now(), torque_enabled=torque_enabled)
+        self._between()
+        return new
 
     def _state(self) -> State:
         q, v = self.feedback.table[Q], self.feedback.table[V]

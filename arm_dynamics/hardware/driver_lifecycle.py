@@ -126,13 +126,15 @@ class DriverLifecycle:
         if self.torque_off.pending:
             raise DriverFault(f"not activated: {self._unconfirmed}")
 
-    def enable_torque(self, limiter: CommandLimiter, interface: str) -> None:
+    def enable_torque(
+        self, limiter: CommandLimiter, interface: str, between: Callable[[], object]
+    ) -> None:
         """Enable torque at the measured configuration; raises DriverFault, torque disabled."""
         latches = self.torque_off, self.emergency_stop
         try:
-            Activation(self.bus, self._transmission, self._feedback, limiter, *latches).run(
-                interface
-            )
+            Activation(
+                self.bus, self._transmission, self._feedback, limiter, *latches, between
+            ).run(interface)
         except Exception as error:
             self._events.report("activation_rejected", str(error))
             raise as_driver_fault(error) from error

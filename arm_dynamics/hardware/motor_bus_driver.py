@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import warm_up
@@ -185,13 +185,16 @@ class MotorBusDriver(Driver):
                     self._require_stable_gains()
                 self._lifecycle.open()
 
-    def activate(self) -> None:
-        """Enable torque at the measured configuration; raises DriverFault, torque disabled."""
+    def activate(self, between: Callable[[], object] = lambda: None) -> None:
+        """Enable torque at the measured configuration; raises DriverFault, torque disabled.
+
+        ``between`` is called every few milliseconds; it must not use this driver.
+        """
         with self._lifecycle.lock:
             if self.status is not DriverState.ACTIVE:
                 self._lifecycle.require_inactive()
                 self._require_stable_gains()
-                self._lifecycle.enable_torque(self._limiter, self._joint_interface)
+                self._lifecycle.enable_torque(self._limiter, self._joint_interface, between)
                 self._sent_time = self.bus.now()
                 self._supervisor.restart(self._sent_time)
                 self.command_epoch = self._supervisor.command_epoch

@@ -17,6 +17,7 @@ from arm_dynamics.core.errors import (
 from arm_dynamics.hardware.emulation.emulated_motors import Shaft
 from arm_dynamics.hardware.emulation.feetech_servos import EmulatedFeetech
 from arm_dynamics.hardware.feetech import Feetech
+from arm_dynamics.hardware.feetech.bus import BLOCK_PERIOD, VELOCITY_PERIOD
 from arm_dynamics.hardware.feetech.discovery import scan_port
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand
 from arm_dynamics.hardware.serial_port import Port
@@ -161,6 +162,96 @@ def test_effort_of_a_braking_motor_is_against_its_duty(sign, speed, signed):
 
     servo.put = put_signed if signed else put
     assert bus.read()[1].tau == pytest.approx(shafts[1].effort, abs=1.08 * 6.5e-3)
+
+
+# --- schedule
+
+
+def cycles(bus, wire, count):
+    """Run cycles of a fast loop; return the readings of each."""
+    goals = {id: MotorCommand(bus._interface, 0.0) for id in IDS}
+    found = []
+    for _ in range(count):
+        found.append(bus.read())
+        bus.write(goals)
+    return found
+
+
+def test_a_fast_loop_reads_positions_in_each_cycle_and_the_rest_in_turn():
+    bus, wire, shafts = started()
+    bus.enable(IDS)
+    cycles(bus, wire, 2)
+    shafts[1].q, shafts[1].temperature = 0.3, 55.0
+    first = cycles(bus, wire, 1)[0][1]
+    assert first.q == pytest.approx(0.3, abs=STEP)
+    start, found = wire.time, []
+    while not found or found[-1].temperature != 55.0:
+        found.append(cycles(bus, wire, 1)[0][1])
+    assert wire.time - start < BLOCK_PERIOD + 4e-3
+    assert len(found) > 10
+
+
+@pytest.mark.parametrize(("interface", "rate"), [("position", 800), ("voltage", 500)])
+def test_cycles_per_second_at_the_speed_of_the_wire(interface, rate):
+    """One sync read and one sync write of six servos; without blocks 295 and 285."""
+    bus, wire, _ = started(interface)
+    bus.enable(IDS)
+    cycles(bus, wire, 1)
+    start = wire.time
+    assert all(len(found) == 6 for found in cycles(bus, wire, 400))
+    assert 400 / (wire.time - start) > rate
+
+
+def test_the_velocity_of_a_fast_loop_is_at_most_as_old_as_its_period():
+    bus, wire, shafts = started()
+    cycles(bus, wire, 3)
+    for k in range(20):
+        shafts[2].v, start = 0.5 + 0.1 * k, wire.time
+        while cycles(bus, wire, 1)[0][2].v != pytest.approx(shafts[2].v, abs=STEP):
+            assert wire.time - start < VELOCITY_PERIOD + 2e-3
+
+
+def test_velocities_and_currents_of_voltage_commands_are_read_in_each_cycle():
+    bus, wire, shafts = started("voltage")
+    bus.enable(IDS)
+    for k in range(20):
+        shafts[2].v, shafts[2].effort = 0.5 + 0.1 * k, -0.1 - 0.05 * k
+        (found,) = cycles(bus, wire, 1)
+        assert found[2].v == pytest.approx(shafts[2].v, abs=STEP)
+        assert found[2].tau == pytest.approx(shafts[2].effort, abs=1.08 * 6.5e-3)
+
+
+def test_faults_of_a_fast_loop_are_in_the_next_reply():
+    bus, wire, _ = started()
+    bus.enable(IDS)
+    cycles(bus, wire, 3)
+    wire.motors.trip(4, "overload")
+    assert cycles(bus, wire, 1)[0][4].fault == "overload"
+
+
+def test_lost_torque_of_a_fast_loop_is_read_within_the_period_of_blocks():
+    bus, wire, _ = started()
+    bus.enable(IDS)
+    cycles(bus, wire, 3)
+    wire.motors.servos[1].memory[40] = 0
+    wire.motors.servos[1].write = lambda *_: None  # so that goals do not enable it again
+    start = wire.time
+    while cycles(bus, wire, 1)[0][2].enabled:
+        assert wire.time - start < BLOCK_PERIOD + 4e-3
+
+
+def test_a_servo_that_missed_a_request_is_commanded_again_after_a_block():
+    """It may have restarted: its goal would enable the torque."""
+    bus, wire, shafts = started()
+    bus.enable(IDS)
+    cycles(bus, wire, 3)
+    shafts[3].silent = True
+    assert 3 not in cycles(bus, wire, 1)[0]
+    wire.motors.reboot(3)
+    wire.motors.servos[2].away_until, shafts[3].silent = 0.0, False
+    assert cycles(bus, wire, 20)[0][3].enabled is False
+    assert not wire.motors.torque_is_on(3)
+    assert wire.motors.torque_is_on(2)
 
 
 def test_turns_are_counted_from_the_first_position():

@@ -189,7 +189,7 @@ def _measured_poses(
         return []
     loop = ControlLoop(driver, controller, events)
     measured: list[StaticPose] = []
-    with torque_session(loop, driver, period) as session:
+    with torque_session({"": loop}, loop.step, period) as session:
 
         def step(text: str) -> bool:
             return session.step(lambda: f"{driver.status.value}  {text}")

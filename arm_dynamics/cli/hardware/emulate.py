@@ -6,13 +6,15 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from math import radians
 
 import numpy as np
 
 from arm_dynamics.cli import arm_options
 from arm_dynamics.cli.hardware import options as hardware_options
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.number_option import Number
 from arm_dynamics.core.signals import STOP_SIGNALS, ShutdownFlag, handling
 from arm_dynamics.core.suggesting_parser import SuggestingParser
@@ -28,7 +30,9 @@ from arm_dynamics.model.hardware_info import read_hardware_info
 
 BAUD = 1e6
 """Rate of the simulated wire [bit/s] if the URDF names none."""
-HINT = "hold and Enter: support the arm; Ctrl-C: end"
+HINT = (
+    "hold and Enter: support the arm; JOINT DEGREES: guide a joint (mm if prismatic); Ctrl-C: end"
+)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -102,11 +106,33 @@ def _serve(terminal: SerialTerminal, body: EmulatedArm, stop: ShutdownFlag) -> N
             print(f"torque enabled: {count} of {len(motors.shafts)} motors", flush=True)
 
 
-def _obey(word: str, body: EmulatedArm) -> None:
+def _obey(line: str, body: EmulatedArm) -> None:
     """Execute a line that the user has typed."""
-    if word == "hold":
+    joint, _, number = line.partition(" ")
+    if line == "hold":
         body.hold_at(body.state.q)
-        positions = ", ".join(f"{q:.3f}" for q in np.asarray(body.state.q).tolist())
-        print(f"supported at {positions} until all motors apply torque", flush=True)
-    elif word:
-        print(f"'{word}' is unknown; {HINT}", flush=True)
+    elif joint in body.plant.arm.joint_names:
+        try:
+            body.hold_at(_guided(body, joint, float(number)))
+        except (InvalidValue, ValueError) as error:
+            print(error, flush=True)
+            return
+    else:
+        if line:
+            print(f"'{line}' is unknown; {HINT}", flush=True)
+        return
+    positions = ", ".join(f"{q:.3f}" for q in np.asarray(body.state.q).tolist())
+    print(f"supported at {positions} until all motors apply torque", flush=True)
+
+
+def _guided(body: EmulatedArm, joint: str, position: float) -> Vector:
+    """Return the configuration (nv,) with a joint at ``position`` [deg or mm], moved by a hand.
+
+    Raises InvalidValue outside of the joint's range, and while a motor applies torque.
+    """
+    arm, motors = body.plant.arm, body.motors
+    if any(motors.torque_is_on(shaft.id) for shaft in motors.shafts):
+        raise InvalidValue("torque = enabled; expected disabled, so that a hand can guide the arm")
+    i, q = arm.index(joint), np.clip(body.state.q, arm.lower, arm.upper)
+    q[i] = (radians(1.0) if arm.joints[i].unit == "rad" else 1e-3) * position
+    return arm.check_position("position", q)

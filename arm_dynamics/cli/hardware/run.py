@@ -105,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
             print(page.url)
         loop = ControlLoop(driver, controller, events, self_collision=args.self_collision)
         duration = args.duration or float("inf")
-        with torque_session(loop, driver, period) as session:
+        with torque_session({"": loop}, loop.step, period) as session:
             interrupted = not run_cycles(
                 session, loop, driver, duration, excitation=excitation, page=page, log=log
             )

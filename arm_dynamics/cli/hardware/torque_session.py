@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,17 +67,21 @@ def confirm_torque(warning: str) -> bool:
 class TorqueSession:
     """Control cycles with enabled torque; ``torque_session`` begins and ends them.
 
-    ``command`` is that of the last cycle, None without one. ``trips`` are the texts of
-    ``latched_trips``. ``line`` is the status line.
+    ``command`` is what the last cycle returned, None without a command. ``trips`` are the texts of
+    ``latched_trips`` of all arms. ``line`` is the status line.
     """
 
     def __init__(
-        self, loop: ControlLoop, driver: MotorBusDriver, pacer: Pacer, stopped: Callable[[], bool]
+        self,
+        cycle: Callable[[], Command | None],
+        drivers: Mapping[str, MotorBusDriver],
+        pacer: Pacer,
+        stopped: Callable[[], bool],
     ) -> None:
         self.command: Command | None = None
         self.trips: list[str] = []
         self.line = StatusLine()
-        self._loop, self._driver, self._pacer, self._stopped = loop, driver, pacer, stopped
+        self._cycle, self._drivers, self._pacer, self._stopped = cycle, drivers, pacer, stopped
 
     def step(self, status: Callable[[], str]) -> bool:
         """Wait for the next period, run a control cycle and show the status after it.
@@ -87,50 +93,85 @@ class TorqueSession:
 
         """
         self._pacer.wait()
-        self.command = self._loop.step()
+        self.command = self._cycle()
         self.line.show(status())
-        self.trips = latched_trips(self._driver)
+        self.read_trips()
         return not (self._stopped() or self.trips)
+
+    def read_trips(self) -> None:
+        """Set ``trips``, each with the name of its arm, if that has one."""
+        self.trips = [
+            f"{name}: {text}" if name else text
+            for name, driver in self._drivers.items()
+            for text in latched_trips(driver)
+        ]
 
 
 @contextmanager
 def torque_session(
-    loop: ControlLoop, driver: MotorBusDriver, period: float
+    loops: Mapping[str, ControlLoop], cycle: Callable[[], Command | None], period: float
 ) -> Iterator[TorqueSession]:
     """Enable torque; at the end stop the motion, wait for rest, then disable torque.
 
     Torque is disabled in every case; after an exception without waiting. Until then
-    ``torque_guard`` handles signals and output.
+    ``torque_guard`` handles signals and output. Without a terminal no keys are read.
 
     Parameters
     ----------
-    loop : ControlLoop
-        Control loop of ``driver``.
-    driver : MotorBusDriver
-        A closed driver; it is closed again at the end.
+    loops : Mapping[str, ControlLoop]
+        Control loops by the name of their arm, "" for a single one. Their drivers are closed, and
+        are closed again at the end.
+    cycle : callable
+        Runs a control cycle of all loops.
     period : float
         Control period [s].
 
     """
-    driver.configure()  # compiles; torque is disabled
-    with torque_guard(driver) as stopped:
+    drivers = {n: x.driver for n, x in loops.items() if isinstance(x.driver, MotorBusDriver)}
+    try:
+        for loop in loops.values():
+            loop.driver.configure()  # compiles; torque is disabled
+    except BaseException:
+        for driver in drivers.values():
+            driver.close()
+        raise
+    with torque_guard(*drivers.values()) as stopped:
         try:
-            with Keyboard() as keys:  # before the activation: q during it counts
+            with Keyboard() if sys.stdin.isatty() else nullcontext() as keys:
                 pacer = Pacer(period)
                 for _ in range(3):
-                    loop.step()
-                driver.activate()
-                print("q or Ctrl-C: disable torque")
-                session = TorqueSession(
-                    loop, driver, pacer, lambda: stopped() or bool(ENDS & {*keys.pressed()})
-                )
+                    cycle()
+                _activate(loops)  # q during it counts
+                print("q or Ctrl-C: disable torque" if drivers else "q or Ctrl-C: end")
+
+                def ended() -> bool:
+                    return stopped() or (keys is not None and bool(ENDS & {*keys.pressed()}))
+
+                session = TorqueSession(cycle, drivers, pacer, ended)
                 with session.line:
                     yield session
-                loop.request_stop()
-                wait_for_rest(driver, loop.step, pacer)
-                session.trips = latched_trips(driver)  # also those after q
+                for loop in loops.values():
+                    loop.request_stop()
+                for driver in drivers.values():
+                    wait_for_rest(driver, cycle, pacer)
+                session.read_trips()  # also those after q
         finally:
-            disable_torque(driver)
+            for name, driver in drivers.items():
+                disable_torque(driver, name)
+
+
+def _activate(loops: Mapping[str, ControlLoop]) -> None:
+    """Enable the torque of one arm after the other; those with torque continue to be controlled."""
+    active: list[ControlLoop] = []
+
+    def control_others() -> None:
+        for other in active:
+            other.step()
+
+    for loop in loops.values():
+        if isinstance(loop.driver, MotorBusDriver):
+            loop.driver.activate(control_others)
+            active.append(loop)
 
 
 def wait_for_rest(
@@ -185,16 +226,17 @@ def latched_trips(driver: MotorBusDriver) -> list[str]:
     return latched
 
 
-def disable_torque(driver: MotorBusDriver) -> None:
-    """Disable torque, print whether the motors confirm it, and close the port."""
+def disable_torque(driver: MotorBusDriver, name: str = "") -> None:
+    """Disable torque, print whether the motors of the arm ``name`` confirm it, close the port."""
+    owner = f"{name}: " if name else ""
     try:
         if driver.status in (DriverState.UNCONFIGURED, DriverState.ERROR):
-            print(f"connection lost: torque may still be enabled: {STILL_ENABLED}")
+            print(f"{owner}connection lost: torque may still be enabled: {STILL_ENABLED}")
         else:
             driver.deactivate()
-            print("torque is disabled")
+            print(f"{owner}torque is disabled")
     except DriverFault as error:
-        print(f"{error}: {STILL_ENABLED}")
+        print(f"{owner}{error}: {STILL_ENABLED}")
     finally:
         driver.close()
 
@@ -202,19 +244,28 @@ def disable_torque(driver: MotorBusDriver) -> None:
 class _StopSignal(ShutdownFlag):
     """Flag of the signals that end a session; SIGUSR1 is also the emergency stop."""
 
-    def __init__(self, driver: MotorBusDriver) -> None:
-        super().__init__(EndProcess(1, NO_REACTION), driver.close, MAX_CYCLE)
-        self._driver = driver
+    def __init__(self, drivers: Sequence[MotorBusDriver]) -> None:
+        super().__init__(EndProcess(1, NO_REACTION), self._close, MAX_CYCLE)
+        self._drivers = drivers
 
     def __call__(self, number: int = 0, frame: Any = None) -> None:
         """Set the flag."""
         if number == signal.SIGUSR1:
-            self._driver.emergency_stop("signal SIGUSR1")
+            for driver in self._drivers:
+                driver.emergency_stop("signal SIGUSR1")
         self.set()
+
+    def _close(self) -> None:
+        """Disable the torque of all arms, in parallel: one port may hang."""
+        threads = [Thread(target=driver.close, daemon=True) for driver in self._drivers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 @contextmanager
-def torque_guard(driver: MotorBusDriver) -> Iterator[Callable[[], bool]]:
+def torque_guard(*drivers: MotorBusDriver) -> Iterator[Callable[[], bool]]:
     """Catch signals and write output in the background while torque may be enabled.
 
     The stop signals and SIGTSTP (Ctrl-Z) request the end, and so does SIGUSR1, the emergency stop.
@@ -223,8 +274,8 @@ def torque_guard(driver: MotorBusDriver) -> Iterator[Callable[[], bool]]:
 
     Parameters
     ----------
-    driver : MotorBusDriver
-        Driver of the arm.
+    *drivers : MotorBusDriver
+        Drivers of the arms.
 
     Yields
     ------
@@ -232,7 +283,7 @@ def torque_guard(driver: MotorBusDriver) -> Iterator[Callable[[], bool]]:
         Returns whether the session must end; the loop calls it in each cycle.
 
     """
-    stop = _StopSignal(driver)
+    stop = _StopSignal(drivers)
     ending = handling(stop, *STOP_SIGNALS, signal.SIGTSTP, signal.SIGUSR1)
     with ending, handling(signal.SIG_IGN, signal.SIGTTIN, signal.SIGTTOU), output_in_background():
         try:

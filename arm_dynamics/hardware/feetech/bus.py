@@ -1,5 +1,9 @@
 """Feetech STS servos on a serial port, as a motor bus: position, or voltage by PWM.
 
+Each cycle reads the positions, and with voltages all measured values. The velocities are read every
+VELOCITY_PERIOD, and the block of all registers with the torque switch every BLOCK_PERIOD: both are
+each cycle of slower loops. Error bits are in every reply.
+
 The EEPROM of a servo is never changed, with one exception that a loss of power undoes: if the
 operating mode differs from the required one, LOCK is set, so that nothing more is saved, and the
 mode is written. Homing, limits and gains remain those of the servo.
@@ -13,13 +17,21 @@ from arm_dynamics.core.errors import DriverFault, InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.hardware.feetech import discovery
 from arm_dynamics.hardware.feetech import registers as table
-from arm_dynamics.hardware.feetech.registers import BLOCK_SIZE, BLOCK_START, TurnCounter
+from arm_dynamics.hardware.feetech.registers import (
+    BLOCK_SIZE,
+    BLOCK_START,
+    MEASURED_SIZE,
+    POSITION,
+    TurnCounter,
+)
 from arm_dynamics.hardware.feetech.transport import FeetechTransport
 from arm_dynamics.hardware.motor_bus import DiscoveredMotor, MotorCommand, Reading, StoredRange
 from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
+VELOCITY_PERIOD, BLOCK_PERIOD = 4e-3, 0.02
+"""Times [s] after which velocities, and all registers, are read again."""
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
 
 SETTINGS = (
@@ -78,6 +90,8 @@ class Feetech(RegisterMotorBus):
         self._phases: dict[int, int] = {}
         self._blocks: dict[int, bytes] = {}
         self._enabled: set[int] = set()
+        self._is_known: set[int] = set()  # servos that have replied since their last block
+        self._next_block, self._next_velocity, self._was_block = 0.0, 0.0, False
         self._transport.missing.clear()
 
     @classmethod
@@ -119,7 +133,7 @@ class Feetech(RegisterMotorBus):
         self._require("torque off", self.disable(self.motors))
         phases = self._transport.read_registers(table.PHASE, self.motors)
         self._require("their phase", phases)
-        self._interface = interface
+        self._interface, self._next_block = interface, 0.0
         self._require(f"{interface} mode", self._set_mode(self.motors))
         zero = dict.fromkeys(self.motors, 0)
         self._require("a PWM of 0", self._transport.write_registers(table.GOAL_PWM, zero))
@@ -131,6 +145,7 @@ class Feetech(RegisterMotorBus):
 
     def stored_ranges(self) -> Mapping[int, StoredRange]:
         """Return the position limits of the servos, except of those that count turns."""
+        self._next_block = 0.0  # as after ``disable``
         registers = (table.PHASE, table.MIN_POSITION, table.MAX_POSITION, table.HOMING_OFFSET)
         phases, lower, upper, offsets = (
             self._transport.read_registers(register, self.motors) for register in registers
@@ -147,14 +162,35 @@ class Feetech(RegisterMotorBus):
         }
 
     def read(self) -> Mapping[int, Reading]:
-        """Return the readings of the servos that replied now, by id."""
-        replies = self._transport.request(self.motors.keys(), BLOCK_START, BLOCK_SIZE)
+        """Return the readings of the servos that replied now, by id.
+
+        Between two blocks a reading has the last values of what was not requested. A servo that
+        missed a request may have restarted: blocks are read until it replies again.
+        """
+        now, start, size = self._port.now(), POSITION.address, POSITION.size
+        is_block = now >= self._next_block or self._is_known != self.motors.keys()
+        if is_block:
+            start, size, self._next_block = BLOCK_START, BLOCK_SIZE, now + BLOCK_PERIOD
+        elif self._interface == "voltage":
+            size = MEASURED_SIZE
+        elif now >= self._next_velocity:
+            size += table.SPEED.size
+        if is_block or size > POSITION.size:
+            self._next_velocity = now + VELOCITY_PERIOD
+        replies = self._transport.request(self.motors.keys(), start, size)
+        self._is_known = set(replies) if is_block else self._is_known & replies.keys()
+        self._was_block = is_block
         readings, constants = {}, (self._values["kt"], self._values["ke"])
         for id, (time, packet) in replies.items():
-            self._blocks[id], phase = packet.data, self._phases.get(id, table.FAST_UNIT)
-            raw = table.POSITION.unpack(packet.data, BLOCK_START)
+            if is_block:
+                self._blocks[id] = packet.data
+            else:
+                block, at = self._blocks[id], start - BLOCK_START
+                self._blocks[id] = block[:at] + packet.data + block[at + len(packet.data) :]
+            block, phase = self._blocks[id], self._phases.get(id, table.FAST_UNIT)
+            raw = POSITION.unpack(block, BLOCK_START)
             steps = raw if phase & table.MULTI_TURN else self._turns[id].unwrap(raw)
-            reading = table.to_reading(packet.data, packet.error, steps, phase, *constants, time)
+            reading = table.to_reading(block, packet.error, steps, phase, *constants, time)
             readings[id] = reading
             if not reading.enabled:
                 self._enabled.discard(id)  # a goal would enable its torque again
@@ -170,12 +206,14 @@ class Feetech(RegisterMotorBus):
         if other:
             raise InvalidValue(f"command: interface = '{min(other)}'; expected '{self._interface}'")
         by_position = self._interface == "position"
+        # with a PWM of 0, in case a loss of power reset the mode; not needed between two replies
+        pwm = table.GOAL_PWM.pack(0) if self._was_block or goals.keys() - self._is_known else b""
         data: dict[int, bytes] = {}
         for id in [id for id in goals if id in self._enabled]:
-            if by_position:  # with a PWM of 0, in case a loss of power reset the mode
+            if by_position:
                 phase, turns = self._phases.get(id, 0), self._turns[id].count
                 steps = table.raw_position(goals[id], turns, phase)
-                data[id] = table.GOAL_POSITION.pack(steps) + table.GOAL_PWM.pack(0)
+                data[id] = table.GOAL_POSITION.pack(steps) + pwm
             else:
                 supply = table.SUPPLY.unpack(self._blocks[id], BLOCK_START) * table.SUPPLY_UNIT
                 data[id] = table.GOAL_PWM.pack(table.raw_pwm(goals[id], supply))
@@ -195,6 +233,7 @@ class Feetech(RegisterMotorBus):
         """
         ready, confirmed = self._set_mode(ids), set[int]()
         for _ in range(MAX_ATTEMPTS):
+            self._next_block = 0.0
             present = self.read().keys() & (ready - confirmed)
             data: dict[int, bytes] = {}
             for id in present:  # torque, the servo's acceleration, its present position, no PWM
@@ -205,12 +244,13 @@ class Feetech(RegisterMotorBus):
             self._transport.write(table.TORQUE.address, data)
             confirmed |= self._transport.holding_ids(table.TORQUE.address, data)
         self._enabled |= confirmed
-        self.disable(set(ids) - confirmed)
+        self.disable(set(ids) - confirmed)  # also: the next reading is a block
         return confirmed
 
     def disable(self, ids: Collection[int]) -> Collection[int]:
         """Disable torque; return the ids that confirmed it when read back."""
         self._enabled -= set(ids)
+        self._next_block = 0.0  # late replies about registers are no positions: other lengths
         return self._transport.write_registers(table.TORQUE, dict.fromkeys(ids, 0))
 
     def clear_faults(self, ids: Collection[int]) -> Collection[int]:

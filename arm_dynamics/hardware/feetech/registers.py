@@ -115,7 +115,9 @@ SLOW_UNIT = 50
 """Unit of velocity [steps/s] without FAST_UNIT."""
 BLOCK_START = TORQUE.address
 BLOCK_SIZE = CURRENT.address + CURRENT.size - BLOCK_START
-"""Registers read in every cycle: from the torque switch to the current."""
+"""All registers of a reading: from the torque switch to the current."""
+MEASURED_SIZE = CURRENT.address + CURRENT.size - POSITION.address
+"""Registers from the position to the current: all that are measured."""
 
 
 @dataclass

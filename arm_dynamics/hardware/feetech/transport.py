@@ -20,9 +20,9 @@ GRACE_TIME = 2e-3
 FULL_WAIT_CYCLES = 16
 """Every so many requests such servos are waited for as long as the others."""
 LENGTHS, MANY_LENGTHS = 4, 16
-"""Number of lengths that requests cycle through: a reply that is late by fewer requests has the
-wrong length and is discarded. MANY_LENGTHS is for single registers, whose replies are
-confirmations."""
+"""Number of lengths of a request. After a request without all replies, the next ones are longer and
+cycle through the lengths: a reply that is late by fewer requests has the wrong length and is
+discarded. MANY_LENGTHS is for single registers, whose replies are confirmations."""
 
 TimedPacket = tuple[float, Packet]
 """Arrival [s] of a reply, and the reply."""
@@ -41,14 +41,15 @@ class FeetechTransport(RegisterTransport):
     def __init__(self, port: Port, baud: float, latency: float) -> None:
         super().__init__(port, baud, latency, Parser())
         self.missing: set[int] = set()
-        self._requests = 0
+        self._requests, self._varied = 0, MANY_LENGTHS
 
     def request(
         self, ids: Collection[int], address: int, size: int, lengths: int = LENGTHS
     ) -> dict[int, TimedPacket]:
         """Request ``size`` bytes from ``address`` on of several servos.
 
-        A few more bytes are requested, so that successive replies differ in length.
+        While replies to earlier requests may arrive, a few more bytes are requested, so that
+        successive replies differ in length.
 
         Returns
         -------
@@ -57,7 +58,8 @@ class FeetechTransport(RegisterTransport):
 
         """
         self._requests += 1
-        size += self._requests % lengths
+        size += 1 + self._requests % (lengths - 1) if self._varied else 0
+        varied, self._varied = self._varied, MANY_LENGTHS  # until all have replied
         order = sorted(ids, key=self.missing.__contains__)
         request, reply_size = packets.sync_read(order, address, size), STATUS_SIZE + size
         self._send(request)
@@ -76,6 +78,8 @@ class FeetechTransport(RegisterTransport):
             now, received = self.port.now(), self._parser.feed(chunk)
             replies |= {p.id: (now, p) for p in received if p.id in waiting and len(p.data) == size}
         self.missing = (self.missing - set(ids)) | (set(ids) - replies.keys())
+        if len(replies) == len(order):
+            self._varied = max(0, varied - 1)
         return replies
 
     def request_all(
@@ -91,7 +95,7 @@ class FeetechTransport(RegisterTransport):
             Whether other bytes were received.
 
         """
-        request = packets.read(id, address, size)
+        request, self._varied = packets.read(id, address, size), MANY_LENGTHS
         self._send(request)
         wait = (len(request) + 2 * (STATUS_SIZE + size)) * self.byte_time + RETURN_DELAY + latency
         until, received = self.port.now() + wait, []

@@ -6,6 +6,12 @@ arm_dynamics only. Start with ``robot.ArmDynamicsRobot``; ``arm_port`` is also u
 teleoperator.
 """
 
+from lerobot_robot_arm_dynamics.camera import ArmDynamicsCamera, ArmDynamicsCameraConfig
 from lerobot_robot_arm_dynamics.robot import ArmDynamicsRobot, ArmDynamicsRobotConfig
 
-__all__ = ["ArmDynamicsRobot", "ArmDynamicsRobotConfig"]
+__all__ = [
+    "ArmDynamicsCamera",
+    "ArmDynamicsCameraConfig",
+    "ArmDynamicsRobot",
+    "ArmDynamicsRobotConfig",
+]

@@ -16,7 +16,13 @@ from arm_dynamics import ArmDynamicsError, InvalidValue, Simulation, State
 from arm_dynamics.control import ControlThread, PositionController, build_controller
 from arm_dynamics.hardware import Driver, SimulationDriver
 from arm_dynamics.safety import Events
-from lerobot_robot_arm_dynamics.arm_port import ArmPort, ArmPortConfig, stock_calibration
+from lerobot_robot_arm_dynamics.arm_port import (
+    ArmPort,
+    ArmPortConfig,
+    stock_calibration,
+    write_calibration,
+)
+from lerobot_robot_arm_dynamics.camera import ArmDynamicsCamera
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +71,9 @@ class ArmDynamicsRobot(Robot):
             self._load_calibration(stock)
         self._port = ArmPort(config, self.calibration)
         self.cameras = make_cameras_from_configs(config.cameras)
+        for camera in self.cameras.values():
+            if isinstance(camera, ArmDynamicsCamera):
+                camera.attach(self._port.arm, lambda: self._measured().q)
         self._control: ControlThread | None = None
         self._connected_at: State | None = None
 
@@ -100,7 +109,7 @@ class ArmDynamicsRobot(Robot):
         except BaseException:
             self._release()
             raise
-        self._connected_at = self._control.state()
+        self._connected_at = self._measured()
         logger.info(f"{self} connected.")
 
     def _started_control(self) -> ControlThread:
@@ -112,7 +121,7 @@ class ArmDynamicsRobot(Robot):
             controller = build_controller(arm)
         else:
             period, controller = 1 / config.rate, PositionController(arm)
-            driver = self._port.build_driver(period, events)
+            driver = self._port.build_driver("position", period, events)
             driver.configure()
             try:
                 self._port.check_homing(driver)
@@ -126,14 +135,7 @@ class ArmDynamicsRobot(Robot):
 
     def calibrate(self) -> None:
         """Write the calibration in use to a file; servos are calibrated with ``so101_follower``."""
-        if self.config.driver == "feetech":
-            raise NotImplementedError(
-                "calibrate servos with lerobot-calibrate --robot.type=so101_follower and the same"
-                " --robot.id: this robot reads that file"
-            )
-        self.calibration = self._port.motor_calibration()
-        self._save_calibration()
-        logger.info(f"Calibration saved to {self.calibration_fpath}")
+        write_calibration(self, self._port, "so101_follower")
 
     def configure(self) -> None:
         """Do nothing: ``connect`` configures the servos."""
@@ -144,9 +146,12 @@ class ArmDynamicsRobot(Robot):
 
         Raises DriverFault without a current position of every joint.
         """
-        assert self._control is not None
         images = {name: camera.read_latest() for name, camera in self.cameras.items()}
-        return {**self._named(self._control.state().q), **images}
+        return {**self._named(self._measured().q), **images}
+
+    def _measured(self) -> State:
+        assert self._control is not None
+        return self._control.state()
 
     @check_if_not_connected
     def send_action(self, action: RobotAction) -> RobotAction:
@@ -162,12 +167,12 @@ class ArmDynamicsRobot(Robot):
                 value = action.get(name, "missing")
                 raise InvalidValue(f"action: '{name}' = {value}; expected a finite number")
         arm = self._port.arm
-        q = self._port.calibration.positions([float(action[name]) for name in names])
+        q = self._port.units.positions([float(action[name]) for name in names])
         self._control.command(q)
         return self._named(q.clip(arm.lower, arm.upper))
 
     def _named(self, q: object) -> dict[str, float]:
-        values = self._port.calibration.normalized(q)
+        values = self._port.units.normalized(q)
         return dict(zip(self.action_features, values.tolist(), strict=True))
 
     @check_if_not_connected

@@ -8,12 +8,18 @@ from math import nan
 
 import numpy as np
 import pytest
+from lerobot.cameras import make_cameras_from_configs
 from lerobot.motors import Motor, MotorCalibration, MotorNormMode
 from lerobot.motors.feetech import FeetechMotorsBus
 from lerobot.robots import RobotConfig, make_robot_from_config
 from lerobot.robots.so_follower import SO101Follower, SO101FollowerConfig
 from lerobot.utils.errors import DeviceNotConnectedError
-from lerobot_robot_arm_dynamics import ArmDynamicsRobot, ArmDynamicsRobotConfig, arm_port
+from lerobot_robot_arm_dynamics import (
+    ArmDynamicsCameraConfig,
+    ArmDynamicsRobot,
+    ArmDynamicsRobotConfig,
+    arm_port,
+)
 
 from arm_dynamics import ArmDynamicsError, DriverFault, InvalidValue, load_arm
 from arm_dynamics.hardware import LeRobotCalibration, ServoCalibration
@@ -256,4 +262,47 @@ def test_the_emulator_is_started_and_ended(tmp_path):
     process = follower._port._emulator
     assert follower.get_observation()["elbow_flex.pos"] == pytest.approx(0, abs=1.0)
     follower.disconnect()
-    assert process.poll() is not None
+    assert not process.is_running
+
+
+# --- rendered cameras
+
+
+def cameras(**options):
+    return {"front": ArmDynamicsCameraConfig(width=80, height=60, **options)}
+
+
+def test_a_rendered_camera_shows_the_measured_configuration(tmp_path):
+    follower = robot(tmp_path, cameras=cameras())
+    assert follower.observation_features["front"] == (60, 80, 3)
+    follower.connect()
+    first = follower.get_observation()["front"]
+    assert (first.shape, first.dtype) == ((60, 80, 3), np.uint8)
+
+    def moved():
+        follower.send_action(action(30.0))
+        return follower.get_observation()["shoulder_lift.pos"] > 20.0
+
+    until(moved)
+    assert (follower.get_observation()["front"] != first).any(axis=2).mean() > 0.01
+    follower.disconnect()
+    assert not follower.cameras["front"].is_connected
+
+
+def test_a_rendered_camera_needs_this_robot():
+    (camera,) = make_cameras_from_configs(cameras()).values()
+    with pytest.raises(DriverFault, match="robot = another type; expected arm_dynamics"):
+        camera.connect()
+    with pytest.raises(DeviceNotConnectedError):
+        camera.read()
+
+
+def test_units_of_other_motors_are_those_of_the_urdf(tmp_path):
+    arm = load_arm("seven_dof_can")
+    degrees = robot(tmp_path, arm="seven_dof_can")._port.units
+    half = robot(tmp_path, arm="seven_dof_can", use_degrees=False)._port.units
+    q = (arm.lower + 3 * arm.upper) / 4
+    np.testing.assert_allclose(degrees.normalized(q), np.degrees(q))
+    np.testing.assert_allclose(half.normalized(q), 50.0)
+    for units in (degrees, half):
+        np.testing.assert_allclose(units.positions(units.normalized(q)), q)

@@ -1,11 +1,11 @@
-"""Leader: positions of servos without torque, or of a simulated motion."""
+"""Leader: positions of motors without torque, of a weightless arm, or of a simulated motion."""
 
 from __future__ import annotations
 
 import logging
 import time
 from dataclasses import dataclass
-from math import pi, sin
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,23 @@ from lerobot.lerobot_types import RobotAction
 from lerobot.teleoperators import Teleoperator, TeleoperatorConfig
 from lerobot.utils.constants import TELEOPERATORS
 from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
-from lerobot_robot_arm_dynamics.arm_port import ArmPort, ArmPortConfig, stock_calibration
+from lerobot_robot_arm_dynamics.arm_port import (
+    ArmPort,
+    ArmPortConfig,
+    stock_calibration,
+    write_calibration,
+)
 
-from arm_dynamics import DriverFault
-from arm_dynamics.hardware import Driver
+from arm_dynamics import DriverFault, InvalidValue, State
+from arm_dynamics.control import (
+    ControlThread,
+    Coupling,
+    ForceFeedback,
+    GuidedArm,
+    WeightlessLeader,
+    sine_motion,
+)
+from arm_dynamics.hardware import Driver, MotorBusDriver
 from arm_dynamics.safety import Events
 
 logger = logging.getLogger(__name__)
@@ -24,7 +37,9 @@ logger = logging.getLogger(__name__)
 PERIOD = 1 / 60
 """Period [s] assumed between two actions."""
 FIRST_READS = 3
-"""Readings of the servos before the first action."""
+"""Readings of the motors before the first action."""
+MAX_FEEDBACK_AGE = 0.25
+"""Age [s] of the feedback above which its force ends."""
 
 
 @TeleoperatorConfig.register_subclass("arm_dynamics")
@@ -38,19 +53,26 @@ class ArmDynamicsTeleoperatorConfig(ArmPortConfig, TeleoperatorConfig):
         Amplitude of the simulated motion, as a fraction of half the range of each joint.
     motion_period : float
         Period of the simulated motion [s].
+    force_feedback : bool
+        Whether the motors support the weight of the leader and apply the force of
+        ``send_feedback``; requires motors that accept efforts.
+    rate : float
+        Control rate of a leader with force feedback [Hz].
 
     """
 
     amplitude: float = 0.3
     motion_period: float = 8.0
+    force_feedback: bool = False
+    rate: float = 200.0
 
 
 class ArmDynamicsTeleoperator(Teleoperator):
-    """SO-101 leader with the keys and units of ``so101_leader``.
+    """Leader with the keys and units of ``so101_leader``.
 
-    ``feetech`` and ``emulated`` read servos whose torque is disabled. ``simulated`` moves all
-    joints on q = m + A h sin(2π t / T) with the middle m and half the range h of each joint.
-    Without a separate calibration a leader uses that of ``so101_leader`` with its id.
+    Motors are read with torque disabled, or with ``force_feedback`` support the weight.
+    ``simulated`` moves all joints on a sine (``sine_motion``). Without a separate calibration a
+    leader uses that of ``so101_leader`` with its id.
     """
 
     config_class = ArmDynamicsTeleoperatorConfig
@@ -64,6 +86,8 @@ class ArmDynamicsTeleoperator(Teleoperator):
             self._load_calibration(stock)
         self._port = ArmPort(config, self.calibration)
         self._driver: Driver | None = None
+        self._control: ControlThread | None = None
+        self._leader: WeightlessLeader | None = None
         self._start: float | None = None
 
     @property
@@ -73,8 +97,8 @@ class ArmDynamicsTeleoperator(Teleoperator):
 
     @property
     def feedback_features(self) -> dict[str, type]:
-        """Empty: the leader has no force feedback."""
-        return {}
+        """Keys and types of the follower's positions; empty without force feedback."""
+        return self._port.features if self.config.force_feedback else {}
 
     @property
     def is_connected(self) -> bool:
@@ -88,31 +112,52 @@ class ArmDynamicsTeleoperator(Teleoperator):
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
-        """Connect and disable torque; servos are calibrated with LeRobot before."""
+        """Connect; servos are calibrated with LeRobot before.
+
+        Torque is disabled. With force feedback it is enabled, and the arm is weightless: support
+        it before.
+        """
         del calibrate
-        if self.config.driver != "simulated":
-            try:
-                self._driver = self._port.build_driver(PERIOD, Events())
+        try:
+            if self.config.force_feedback:
+                self._enable_force_feedback()
+            elif self.config.driver != "simulated":
+                self._driver = self._port.build_driver("position", PERIOD, Events())
                 self._driver.configure()
                 self._port.check_homing(self._driver)
                 for _ in range(FIRST_READS):
                     self._driver.read()
-            except BaseException:
-                self._release()
-                raise
+        except BaseException:
+            self._release()
+            raise
         self._start = time.monotonic()
         logger.info(f"{self} connected.")
 
+    def _enable_force_feedback(self) -> None:
+        """Start the control loop of a weightless leader."""
+        arm, events = self._port.arm, Events()
+        if self.config.driver == "simulated":
+            c, period = self.config, 2e-3
+            driver: Driver = GuidedArm(arm, period, c.amplitude, c.motion_period)
+        else:
+            period = 1 / self.config.rate
+            driver = self._port.build_driver("effort", period, events)
+            assert isinstance(driver, MotorBusDriver)
+            for capability in driver.capabilities:
+                if capability.effort_source != "measured":
+                    raise InvalidValue(
+                        f"force_feedback = true: joint '{capability.joint}' accepts"
+                        f" {', '.join(capability.interfaces)}, its effort is"
+                        f" {capability.effort_source}; expected motors with current control"
+                    )
+        self._control = ControlThread(driver, ForceFeedback(arm), period, events=events)
+        self._leader, self._coupling = WeightlessLeader(self._control.loop), Coupling()
+        self._felt = -MAX_FEEDBACK_AGE
+        self._control.start()
+
     def calibrate(self) -> None:
         """Write the calibration in use to a file; servos are calibrated with ``so101_leader``."""
-        if self.config.driver == "feetech":
-            raise NotImplementedError(
-                "calibrate servos with lerobot-calibrate --teleop.type=so101_leader and the same"
-                " --teleop.id: this teleoperator reads that file"
-            )
-        self.calibration = self._port.motor_calibration()
-        self._save_calibration()
-        logger.info(f"Calibration saved to {self.calibration_fpath}")
+        write_calibration(self, self._port, "so101_leader")
 
     def configure(self) -> None:
         """Do nothing: ``connect`` configures the servos."""
@@ -121,30 +166,51 @@ class ArmDynamicsTeleoperator(Teleoperator):
     def get_action(self) -> RobotAction:
         """Return the present positions; raises DriverFault without one of every joint."""
         assert self._start is not None
-        arm = self._port.arm
-        if self._driver is None:
-            phase = 2 * pi * (time.monotonic() - self._start) / self.config.motion_period
-            part = self.config.amplitude * sin(phase)
-            q = (arm.lower + arm.upper + part * (arm.upper - arm.lower)) / 2
+        c, arm, now = self.config, self._port.arm, time.monotonic()
+        if self._control is not None and self._leader is not None:
+            q = self._control.state().q
+            if now > self._felt + MAX_FEEDBACK_AGE:
+                self._leader.feel(None, self._coupling.update(now, engaged=False))
+        elif self._driver is None:
+            q = sine_motion(arm, now - self._start, c.amplitude, c.motion_period).q
         else:
             q = self._driver.read().q
         unknown = [arm.joint_names[i] for i in np.flatnonzero(~np.isfinite(q))]
         if unknown:
-            raise DriverFault(f"position of {', '.join(unknown)} = unknown; the servo is silent")
-        values = self._port.calibration.normalized(q)
+            raise DriverFault(f"position of {', '.join(unknown)} = unknown; the motor is silent")
+        values = self._port.units.normalized(q)
         return dict(zip(self.action_features, values.tolist(), strict=True))
 
+    @check_if_not_connected
     def send_feedback(self, feedback: dict[str, Any]) -> None:
-        """Raise NotImplementedError: the leader has no force feedback."""
-        raise NotImplementedError("the teleoperator arm_dynamics has no force feedback")
+        """Pull the leader toward the positions of the follower, for MAX_FEEDBACK_AGE.
+
+        Raises NotImplementedError without force feedback, InvalidValue for a missing or not finite
+        position, DriverFault if the leader does not execute commands.
+        """
+        if self._control is None or self._leader is None:
+            raise NotImplementedError("send_feedback requires teleop.force_feedback=true")
+        values = [feedback.get(name, float("nan")) for name in self.action_features]
+        for name, value in zip(self.action_features, values, strict=True):
+            if not isfinite(value):
+                shown = feedback.get(name, "missing")
+                raise InvalidValue(f"feedback: '{name}' = {shown}; expected a finite number")
+        state, now = self._control.state(), time.monotonic()
+        q = self._port.units.positions([float(value) for value in values])
+        self._felt = now
+        follower = State.of(q, time=state.time)
+        self._leader.feel(follower, self._coupling.update(now, engaged=True))
 
     @check_if_not_connected
     def disconnect(self) -> None:
-        """Close the port."""
+        """Disable torque and close the port; support a weightless leader."""
         self._release()
         logger.info(f"{self} disconnected.")
 
     def _release(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = self._leader = None
         if self._driver is not None:
             self._driver.close()
             self._driver = None

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections import deque
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from lerobot_teleoperator_arm_dynamics import (
     teleoperator,
 )
 
-from arm_dynamics import DriverFault, load_arm
+from arm_dynamics import DriverFault, InvalidValue, load_arm
 
 BIN = Path(sys.executable).parent
 SIMULATED = [
@@ -73,7 +74,7 @@ def test_a_leader_reads_servos_without_torque(tmp_path):
     assert [*device.get_action().values()] == pytest.approx([0] * 5 + [9.1], abs=1.0)
     assert device._driver.feedback.enabled == (False,) * 6
     device.disconnect()
-    assert process.poll() is not None
+    assert not process.is_running
 
 
 def test_a_silent_servo_is_an_error(tmp_path):
@@ -87,6 +88,83 @@ def test_a_silent_servo_is_an_error(tmp_path):
     device.disconnect()
 
 
+# --- force feedback
+
+
+@pytest.fixture
+def weightless(tmp_path):
+    device = leader(tmp_path, force_feedback=True, amplitude=0.0)
+    device.connect()
+    yield device
+    if device.is_connected:
+        device.disconnect()
+
+
+def until(condition, limit=60.0):
+    """Wait for a condition; raise after ``limit`` [s]."""
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_leader_feels_the_follower(weightless):
+    """A hand holds the leader at the middle; the feedback pulls it to the follower."""
+    assert [*weightless.feedback_features] == [*weightless.action_features]
+    start = weightless.get_action()
+    follower = {name: value + 10.0 for name, value in start.items()}
+
+    def pulled():
+        weightless.send_feedback(follower)
+        return all(v > start[n] + 0.2 for n, v in weightless.get_action().items())
+
+    until(pulled)
+    assert weightless._leader.loop.controller.coupling > 0
+
+    def released():
+        weightless.get_action()
+        return weightless._leader.loop.controller.coupling == 0
+
+    until(released)
+
+
+@pytest.mark.parametrize("bad", [{}, {"gripper.pos": float("nan")}])
+def test_invalid_feedback_is_rejected(weightless, bad):
+    feedback = weightless.get_action() | bad if bad else bad
+    with pytest.raises(InvalidValue, match=r"feedback: '\w+.pos' = (nan|missing)"):
+        weightless.send_feedback(feedback)
+
+
+def test_emulated_motors_with_current_control_are_weightless(tmp_path):
+    device = leader(tmp_path, driver="emulated", arm="seven_dof_can", force_feedback=True)
+    device.connect()
+    start = device.get_action()
+    for _ in range(20):
+        device.send_feedback(start)
+        time.sleep(0.01)
+    assert all(device._control.loop.driver.feedback.enabled)
+    assert [*device.get_action().values()] == pytest.approx([*start.values()], abs=3.0)
+    device.disconnect()
+
+
+def test_servos_without_current_control_are_rejected(tmp_path):
+    device = leader(tmp_path, driver="emulated", force_feedback=True)
+    with pytest.raises(
+        InvalidValue, match=r"'shoulder_pan' accepts .* expected motors with current"
+    ):
+        device.connect()
+    assert not device.is_connected
+
+
+def test_feedback_without_force_feedback_is_an_error(tmp_path):
+    device = leader(tmp_path)
+    device.connect()
+    assert device.feedback_features == {}
+    with pytest.raises(NotImplementedError, match="force_feedback=true"):
+        device.send_feedback({})
+    device.disconnect()
+
+
 def test_servos_without_calibration_are_rejected(tmp_path):
     with pytest.raises(DriverFault, match="calibration = none"):
         leader(tmp_path, driver="feetech").connect()
@@ -95,12 +173,15 @@ def test_servos_without_calibration_are_rejected(tmp_path):
 def test_teleoperate_record_and_replay_run_unmodified(tmp_path):
     run(tmp_path, "lerobot-teleoperate", *SIMULATED, "--teleop_time_s=2", "--fps=30")
     data = ["--dataset.repo_id=local/simulated", f"--dataset.root={tmp_path / 'data'}"]
+    camera = "{front: {type: arm_dynamics, width: 160, height: 120, fps: 30}}"
     run(
-        tmp_path, "lerobot-record", *SIMULATED, *data, "--dataset.num_episodes=1",
+        tmp_path, "lerobot-record", *SIMULATED, f"--robot.cameras={camera}", *data,
+        "--dataset.num_episodes=1",
         "--dataset.episode_time_s=2", "--dataset.reset_time_s=0", "--dataset.single_task=sine",
         "--dataset.push_to_hub=false", "--play_sounds=false",
     )  # fmt: skip
     assert list((tmp_path / "data").glob("data/**/*.parquet"))
+    assert list((tmp_path / "data").glob("videos/observation.images.front/**/*.mp4"))
     run(
         tmp_path, "lerobot-replay", *SIMULATED[:3], *data, "--dataset.episode=0",
         "--play_sounds=false",

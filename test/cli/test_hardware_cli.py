@@ -7,12 +7,13 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser import Client
+from browser import Client, Panel
 from hardware_terminal import Line, User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
@@ -890,6 +891,40 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(terminal, arm_line):
     assert seen, printed
     assert "the viewer" in printed.split("stopped:")[1]
     assert arm_line.torques == 0
+
+
+def test_sliders_move_the_arm_only_with_control(terminal, arm_line):
+    """Without the option the page is view-only, and says how to get control."""
+
+    def user(user, control):
+        user.wait("Enable torque? Type yes:")
+        assert ("moves to the targets of the page" in user.output) is control
+        user.press("yes\n")
+        user.wait("active")
+        (url,) = re.findall(r"http://\S+", user.output)
+        with Panel(url) as panel:
+            if not control:
+                words = "run the command with --control"
+                panel.wait_for(lambda: words in panel.text, "no line")
+                assert not panel.sliders
+            else:
+                name = "wrist_roll"
+                panel.wait_for(lambda: name in panel.sliders, "no sliders")
+                panel.set(name, panel.sliders[name] + 0.2)
+                panel.wait_for(lambda: "joint targets reached" in panel.text, "no motion")
+                panel.wait_for(lambda: "torque on" in panel.text, "no states of the motors")
+        user.press("q")
+
+    words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
+    before = arm_line.arm.state.q[4]
+    code, printed = terminal(partial(user, control=False), *words)
+    assert code == 0, printed
+    assert abs(arm_line.arm.state.q[4] - before) < 0.05
+    code, printed = terminal(partial(user, control=True), *words, "--control")
+    assert code == 0, printed
+    assert arm_line.arm.state.q[4] == pytest.approx(before + 0.2, abs=0.05)
+    with pytest.raises(ConfigError, match="--control: expected a page"):
+        hardware.run(["run", "so101", "--control", "--headless"])
 
 
 # --- calibrate

@@ -69,8 +69,8 @@ class StatusSummary:
             part = self._joint_parts.get(name)
             if part is not None:
                 ok, torque = self.ok[part], self._joints[name].get(TORQUE)
-                text = self.messages[part]
-                states[name] = (f"torque {torque}" if ok and torque else text, ok)
+                text = f"torque {torque}" if torque else ""
+                states[name] = (text if ok else self.messages[part], ok)
         return states
 
     @property

@@ -18,7 +18,7 @@ from arm_dynamics.viewer.skeleton import pose_of, rotation_matrix
 
 HANDLE_SIZE = 0.2
 """Size of the handle as a fraction of the radius of the workspace."""
-WEIGHTS = 2.0
+WEIGHTS = 10.0
 """Weights of the arm that a pull by the radius of the workspace applies."""
 
 

@@ -7,13 +7,12 @@ import signal
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser import Client, Panel
+from browser import Panel
 from hardware_terminal import Line, User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
@@ -880,10 +879,13 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(terminal, arm_line):
         user.press("yes\n")
         user.wait("active")
         (url,) = re.findall(r"http://\S+", user.output)
-        with Client(url) as browser:
-            browser.press("EMERGENCY STOP")
-            seen.append(arm_line.torques)
+        with Panel(url) as panel:
+            words = "view only, the arm cannot be moved: run the command with --control"
+            panel.wait_for(lambda: words in panel.text, "the page does not say that it is view-only")
+            assert not panel.sliders
+            panel.push("EMERGENCY STOP")
             user.wait("emergency")
+            seen.append(arm_line.torques)
 
     words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
     code, printed = terminal(user, *words)
@@ -893,36 +895,27 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(terminal, arm_line):
     assert arm_line.torques == 0
 
 
-def test_sliders_move_the_arm_only_with_control(terminal, arm_line):
-    """Without the option the page is view-only, and says how to get control."""
-
-    def user(user, control):
+def test_sliders_of_the_page_move_the_arm_with_control(terminal, arm_line):
+    def user(user):
+        user.wait("moves to the targets of the page")
         user.wait("Enable torque? Type yes:")
-        assert ("moves to the targets of the page" in user.output) is control
         user.press("yes\n")
         user.wait("active")
         (url,) = re.findall(r"http://\S+", user.output)
         with Panel(url) as panel:
-            if not control:
-                words = "run the command with --control"
-                panel.wait_for(lambda: words in panel.text, "no line")
-                assert not panel.sliders
-            else:
-                name = "wrist_roll"
-                panel.wait_for(lambda: name in panel.sliders, "no sliders")
-                panel.set(name, panel.sliders[name] + 0.2)
-                panel.wait_for(lambda: "joint targets reached" in panel.text, "no motion")
-                panel.wait_for(lambda: "torque on" in panel.text, "no states of the motors")
+            name = "wrist_roll"
+            panel.wait_for(lambda: name in panel.sliders, "no sliders")
+            panel.set(name, panel.sliders[name] + 0.2)
+            panel.wait_for(lambda: "joint targets reached" in panel.text, "no motion")
+            panel.wait_for(lambda: "torque on" in panel.text, "no states of the motors")
+        moved.append(arm_line.arm.state.q[4] - before)
         user.press("q")
 
     words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
-    before = arm_line.arm.state.q[4]
-    code, printed = terminal(partial(user, control=False), *words)
+    before, moved = arm_line.arm.state.q[4], []
+    code, printed = terminal(user, *words, "--control")
     assert code == 0, printed
-    assert abs(arm_line.arm.state.q[4] - before) < 0.05
-    code, printed = terminal(partial(user, control=True), *words, "--control")
-    assert code == 0, printed
-    assert arm_line.arm.state.q[4] == pytest.approx(before + 0.2, abs=0.05)
+    assert moved == [pytest.approx(0.2, abs=0.05)]
     with pytest.raises(ConfigError, match="--control: expected a page"):
         hardware.run(["run", "so101", "--control", "--headless"])
 

@@ -220,7 +220,8 @@ def test_the_address_has_a_token_and_another_one_is_rejected(run):
 @pytest.mark.skipif(chromium.PROGRAM is None, reason="Chromium is not installed")
 def test_the_controls_work_in_chromium_at_each_width(run):
     """By mouse clicks, with another browser open and across a reload while the arm moves."""
-    run.page.push("Start demo")
+    if "Start demo" in run.page.offered:
+        run.page.push("Start demo")
     with chromium.tab(run.page._url) as tab:
         tab.wait_for("document.querySelector('canvas') !== null")
         tab.click("Pause")

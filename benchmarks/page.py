@@ -1,4 +1,4 @@
-"""Cost of the page: its frames, the loop beside it, and memory over time.
+"""Cost of the page: its frames, the loop with it, and memory over time.
 
     python benchmarks/page.py [--seconds 20] [--browsers 0 1 2] [--minutes 0] [--chromium]
 
@@ -166,11 +166,11 @@ def main() -> int:
                 time.sleep(options.seconds)
                 wall = time.monotonic() - began
                 rates = [(w.frames() - n) / wall for w, n in zip(seen, frames, strict=True)]
-                share = (run.processor - before[2]) / wall
+                fraction = (run.processor - before[2]) / wall
                 failed = failed or any(rate < FRAMES for rate in rates)
                 print(
                     f"| {count} | {(run.simulated - before[0]) / wall:.2f} | {run.late - before[1]}"
-                    f" | {100 * share:.0f} | {', '.join(f'{rate:.1f}' for rate in rates)} |",
+                    f" | {100 * fraction:.0f} | {', '.join(f'{rate:.1f}' for rate in rates)} |",
                     flush=True,
                 )
         if options.minutes:

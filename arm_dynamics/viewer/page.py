@@ -72,7 +72,7 @@ def check_limits(
 class ArmPage:
     """Web page with the moving arm; by default it is reachable from this machine only.
 
-    The page is view-only by default: it cannot move the arm, and a line on it says so. With
+    The page is view-only by default: it cannot move the arm, and a line on it states this. With
     ``control`` its address contains a random token, and requests without the token are rejected.
     ``interactive`` adds one slider per joint, whose values are passed to the callbacks of
     ``on_target``; they follow ``show``. An emergency stop can only stop the arm. A separate thread

@@ -113,7 +113,7 @@ class Player:
         """Time [s] of the recording that is shown."""
         return self._now
 
-    def seek(self, time: float) -> None:
+    def go_to(self, time: float) -> None:
         """Go to ``time`` [s] of the recording; the plots show the motion before it."""
         first, last = float(self._times[0]), float(self._times[-1])
         with self._lock:
@@ -180,7 +180,7 @@ class Player:
 
     def _moved(self, event: Any) -> None:
         if event.client is not None:  # a user moved it
-            self.seek(float(self._slider.value))
+            self.go_to(float(self._slider.value))
 
     def _set_playing(self, playing: bool) -> None:
         self.playing = playing
@@ -192,8 +192,8 @@ class Player:
     def _pressed(self, event: Any) -> None:
         name = event.target.value
         if name == START:
-            self.seek(float(self._times[0]))
+            self.go_to(float(self._times[0]))
             self._slider.value = round(self._now, 3)
         elif name == PLAY and self._now == float(self._times[-1]):
-            self.seek(float(self._times[0]))
+            self.go_to(float(self._times[0]))
         self._set_playing(name == PLAY or (name == START and self.playing))

@@ -180,7 +180,7 @@ def guard_scene(server: Any) -> None:
             if all(isinstance(x, int | float) and isfinite(x) for x in numbers):
                 await handler(client, message)
             else:
-                LOG.warning("pose of a browser rejected: expected finite numbers")
+                LOG.warning("pose of a browser rejected: expected numbers that are finite")
 
         return checked
 

@@ -33,7 +33,7 @@ class TargetControls:
     clear : callable
         As for ``JointTargets``.
     handle : bool
-        Whether the tool has a handle. Its inverse kinematics share the interpreter with a loop of
+        Whether the tool has a handle. Its inverse kinematics run in the interpreter of a loop of
         this process, which delays cycles in real time.
 
     """
@@ -61,7 +61,7 @@ class TargetControls:
         self._targets.reset()
 
     def update(self, reference: Vector | None) -> None:
-        """Send a due target, and follow ``reference`` (nv,) [rad or m] if there is no target."""
+        """Send a due target; without a target follow ``reference`` (nv,) [rad or m]."""
         self._targets.update(reference)
         dragging = self._handle is not None and self._handle.dragging
         busy = self._targets.under_way or dragging

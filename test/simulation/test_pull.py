@@ -18,7 +18,7 @@ def simulation():
     return Simulation(five_dof())
 
 
-def test_a_wrench_accelerates_the_joints_as_its_jacobian_says(simulation):
+def test_a_wrench_accelerates_the_joints_by_its_jacobian(simulation):
     """Δv = T M⁻¹ Jᵀ w, with w turned from the axes of the link to those of the base."""
     arm, state = simulation.arm, simulation.state
     link = arm.tool_frame

@@ -24,7 +24,7 @@ def root(page):
     return f"http://127.0.0.1:{port_of(page)}"
 
 
-def test_the_address_of_a_page_with_control_has_a_token_of_its_own(control):
+def test_the_address_of_each_page_with_control_has_another_token(control):
     token = urlsplit(control.url).path
     assert len(token) > 20
     with start(interactive=True) as other:
@@ -63,7 +63,7 @@ def test_a_request_under_a_foreign_host_name_is_rejected(control, host):
     connection.close()
 
 
-def test_a_view_only_page_says_so_and_rejects_controls():
+def test_a_view_only_page_states_it_and_rejects_controls():
     with start(control_hint="start it with --control") as page:
         assert urlsplit(page.url).path == ""
         with Panel(page.url) as panel:

@@ -64,6 +64,8 @@ class Panel(Client):
     def __init__(self, url, origin=None):
         super().__init__(url, origin)
         self._parts = {}
+        self.nodes = {}
+        """Messages that created the nodes of the scene, by name."""
         self._received = time.monotonic()
 
     def poll(self, seconds=0.2):
@@ -83,6 +85,12 @@ class Panel(Client):
                 self._parts.pop(uuid, None)
             elif message["type"].startswith("Gui") and "props" in message:
                 self._parts[uuid] = message
+            elif "props" in message and "name" in message:
+                self.nodes[message["name"]] = message
+            elif message["type"] in ("SetPositionMessage", "SetOrientationMessage"):
+                kept = ("position", "wxyz")
+                changes = {key: message[key] for key in kept if key in message}
+                self.nodes.get(message["name"], {}).update(changes)
 
     def wait_for(self, condition, otherwise, seconds=60.0):
         """Return the first true result of ``condition``."""
@@ -135,3 +143,25 @@ class Panel(Client):
 
         part = self.wait_for(find, f"no button {label}")[-1]
         self.update(part, value=True if part["type"] == "GuiButtonMessage" else label)
+
+    def drag_handle(self, name, *positions):
+        """Drag a handle of the scene through ``positions`` (3,) [m] and release it."""
+        node = self.wait_for(lambda: self.nodes.get(name), f"no handle {name}")
+        about = {"name": name, "owner": node["owner"]}
+        self.send("TransformControlsDragStartMessage", **about)
+        for position in positions:
+            self.send(
+                "TransformControlsUpdateMessage", **about,
+                wxyz=(1.0, 0.0, 0.0, 0.0), position=tuple(map(float, position)),
+            )  # fmt: skip
+        self.send("TransformControlsDragEndMessage", **about)
+
+    def drag_node(self, name, phase, start, end):
+        """Send one phase of a drag of a shape from ``start`` to ``end`` (3,) [m]."""
+        node = self.wait_for(lambda: self.nodes.get(name), f"no shape {name}")
+        self.send(
+            "SceneNodeDragMessage", name=name, owner=node["owner"], phase=phase, button="left",
+            start_position=tuple(map(float, start)), end_position=tuple(map(float, end)),
+            instance_index=None, start_screen_pos=(0.5, 0.5), end_screen_pos=(0.5, 0.5),
+            modifier=None,
+        )  # fmt: skip

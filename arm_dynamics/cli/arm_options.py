@@ -13,8 +13,8 @@ from arm_dynamics.control.config import (
     controller_name,
     warn_of_thin_margin,
 )
+from arm_dynamics.control.controller_choice import joint_controller_classes
 from arm_dynamics.control.controllers.controller import Controller
-from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ConfigError, UnknownName
@@ -225,14 +225,8 @@ def read_configuration(arm: ArmModel, option: str, text: str) -> Vector:
 
 def tuned_controllers() -> tuple[str, ...]:
     """Return the names of the controllers of tune: joint-space, with effort commands."""
-    every = plugins.loadable_classes("controllers").items()
-    return tuple(
-        name
-        for name, kind in every
-        if kind.interface == "effort"
-        and kind.tracks_reference
-        and not issubclass(kind, TaskSpaceController)
-    )
+    every = joint_controller_classes("effort").items()
+    return tuple(name for name, kind in every if kind.tracks_reference)
 
 
 def linear_controllers() -> tuple[str, ...]:
@@ -243,8 +237,7 @@ def linear_controllers() -> tuple[str, ...]:
 
 def joint_controllers() -> tuple[str, ...]:
     """Return the names of the joint-space controllers."""
-    every = plugins.loadable_classes("controllers").items()
-    return tuple(name for name, kind in every if not issubclass(kind, TaskSpaceController))
+    return tuple(joint_controller_classes())
 
 
 def kernel_controller_name(arm: ArmModel, args: argparse.Namespace) -> str:

@@ -1,21 +1,35 @@
-"""Simulate a recording again with the forward model and compare the states bit for bit."""
+"""Simulate a recording again and compare the states bit for bit, or show it on a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from arm_dynamics.cli.arm_options import path_argument
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.core.number_option import port
+from arm_dynamics.core.signals import stop_on_signals
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.recording.replay import replay
+from arm_dynamics.recording.table import Recording
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print the largest differences; return 0 if the states are identical, else 1."""
+    """Print the largest differences; return 0 if the states are identical, else 1.
+
+    With --page show the recording instead, and return 0 after Ctrl-C.
+    """
     parser = SuggestingParser(prog="arm-dynamics replay", description=__doc__)
     text = "recording of 'arm-dynamics record' or 'sim --record'"
     parser.add_argument("folder", type=path_argument, metavar="FOLDER", help=text)
-    folder = parser.parse_args(arguments).folder
+    text = "show the recorded motion on a page with a timeline, until Ctrl-C"
+    parser.add_argument("--page", action="store_true", help=text)
+    text = "port of the page; 0 for any free one (default: 8080)"
+    parser.add_argument("--port", type=port("--port"), default=8080, help=text)
+    options = parser.parse_args(arguments)
+    folder = options.folder
+    if options.page:
+        return show(folder, options.port)
     with waiting(f"replaying {folder}"):
         report = replay(folder)
     changes = report.segments - 1 - len(report.gaps)
@@ -33,3 +47,17 @@ def run(arguments: Sequence[str]) -> int:
     same = report.first is None
     print("identical to the last bit" if same else f"NOT IDENTICAL, first at {report.first}")
     return 0 if same else 1
+
+
+def show(folder: Path, number: int) -> int:
+    """Replay a recording on a page until Ctrl-C; return 0."""
+    from arm_dynamics.viewer.player import Player  # noqa: PLC0415 - a slow start
+
+    stop = stop_on_signals()
+    with waiting(f"reading {folder}"):
+        recording = Recording.load(folder)
+    with Player(recording, number) as player:
+        print(f"{folder} is shown at {player.page.url} (Ctrl-C to stop)", flush=True)
+        player.run(stop.is_set)
+    print("stopped", flush=True)
+    return 0

@@ -62,7 +62,8 @@ from arm_dynamics.simulation.simulation_parameters import (
     control_period,
 )
 from arm_dynamics.simulation.simulation_report import SimulationReport
-from arm_dynamics.viewer.local_simulation import LocalSimulation, LoopOutput
+from arm_dynamics.viewer.local_simulation import LocalSimulation
+from arm_dynamics.viewer.loop_controls import LoopOutput
 from arm_dynamics.viewer.page import ArmPage
 from arm_dynamics.viewer.show import open_page, show_state
 from arm_dynamics.viewer.simulation_controls import SimulationControls
@@ -140,6 +141,13 @@ def _add_run_options(add: Callable[..., Any]) -> None:
 def _add_loop_options(add: Callable[..., Any]) -> None:
     """Add the options of the page and of the control loop."""
     add("--headless", action="store_true", help="no browser page")
+    add(
+        "--control",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="the page can move the simulated arm: its address contains a token; --no-control: the"
+        " page is view-only (default: --control)",
+    )
     add(
         "--port", type=port("--port"), default=8080, help="port of the browser page (default: 8080)"
     )
@@ -296,9 +304,14 @@ class _Run:
             0,
         )
         self._controls: SimulationControls | None = None
-        if self._page is not None:
+        if self._page is not None and options.control:
             simulated = LocalSimulation(
-                self.simulation, self.loop, self.control, self._requests, self._demo
+                self.simulation,
+                self.loop,
+                self.control,
+                self._requests,
+                self._demo,
+                self._pacer,
             )
             self._controls = SimulationControls(simulated, arm, self._page, self._status)
         self._recorder: Recorder | None = None
@@ -318,7 +331,13 @@ class _Run:
             return None
         with waiting("opening the page"):
             page = stack.enter_context(
-                open_page(arm, options.port, on_emergency=lambda: self._stop_arm("the page"))
+                open_page(
+                    arm,
+                    options.port,
+                    control=options.control,
+                    control_hint="start the simulation with --control",
+                    on_emergency=lambda: self._stop_arm("the page"),
+                )
             )
         print(f"the arm is shown at {page.url}", flush=True)
         page.show(arm.configuration("initial"))
@@ -365,11 +384,15 @@ class _Run:
         state, reference = self.simulation.state, self.loop.reference
         measured = self.loop.state
         error = reference.q - measured.q if reference and measured else None
-        show_state(page, state, error, self._status)
+        command = self.loop.command
+        signals = {"acceleration [rad/s², m/s²]": self.simulation.acceleration}
+        if command is not None:
+            signals[f"command: {command.interface}"] = command.value
+        show_state(page, state, error, self._status, signals)
         if page.emergency is not None:
             page.emergency.show(self._status.emergency)
         if self._controls is not None:
-            self._controls.update(reference.q if reference else None)
+            self._controls.update(reference.q if reference else None, state.q)
 
     def _read_status(self) -> None:
         """Update the statuses of simulator, controller and joints."""

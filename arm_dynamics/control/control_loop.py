@@ -127,6 +127,11 @@ class ControlLoop:
         return self._active.controller
 
     @property
+    def newest_controller(self) -> Controller:
+        """The controller that waits for a switch; without one the active controller."""
+        return self._active.newest
+
+    @property
     def trajectory(self) -> Trajectory | None:
         """The active trajectory."""
         return self.reference_generator.trajectory

@@ -127,6 +127,56 @@ def delay_margin(
     return margin, ""
 
 
+MAX_GAIN_MARGIN = 8.0
+"""Largest gain margin that is searched for."""
+GAIN_STEPS = 5
+"""Bisections of the gain margin, on a logarithmic scale."""
+
+
+def gain_margin(
+    controller: Controller, arm: ArmModel, period: float, q: Vector | None = None
+) -> tuple[float, str]:
+    """Return the largest common factor on all gains without an oscillation, and that oscillation.
+
+    Parameters are those of ``delay_margin``. The factor is from 1 to MAX_GAIN_MARGIN, found by
+    bisection; 0 if the loop oscillates with the present gains.
+    """
+    sampled = TimedArm(arm, LoopTiming(period), check_configurations(arm, q))
+    trial = copied(controller)
+    found = sampled.oscillation(trial, 1.0)
+    if found:
+        return 0.0, found
+    found = sampled.oscillation(trial, MAX_GAIN_MARGIN)
+    if not found:
+        return MAX_GAIN_MARGIN, ""
+    low, high = 1.0, MAX_GAIN_MARGIN
+    for _ in range(GAIN_STEPS):
+        middle = float(np.sqrt(low * high))
+        oscillation = sampled.oscillation(trial, middle)
+        low, high = (low, middle) if oscillation else (middle, high)
+        found = oscillation or found
+    return low, found
+
+
+def margin_text(controller: Controller, arm: ArmModel, period: float) -> str:
+    """Return the stability margins of a controller in words; "" if it commands no effort."""
+    if controller.interface != "effort":
+        return ""
+    try:
+        gain, found = gain_margin(controller, arm, period)
+        if gain == 0.0:
+            return f"UNSTABLE: {found}"
+        delay, _ = delay_margin(controller, arm, period)
+    except ArmDynamicsError as error:
+        return f"stability margins not computed: {error}"
+    factor = f"at least {gain:g}" if gain == MAX_GAIN_MARGIN else f"{gain:.2g}"
+    limit = f"; above, {found}" if found else ""
+    return (
+        f"stability margins: gain {factor} (required {MARGIN:g}), delay {delay:g} control periods"
+        f" of {1e3 * period:g} ms (required {MIN_DELAY_MARGIN:g}){limit}"
+    )
+
+
 def thin_margin(controller: Controller, arm: ArmModel, period: float) -> str:
     """Return a warning if the gain or delay margin of a controller is too small; else "".
 

@@ -17,6 +17,9 @@ KEYS = (
 VOLTAGE, SUPPLY, TEMPERATURE = "voltage [V]", "supply [V]", "temperature [°C]"
 """Keys of a joint's status: voltage at its motor, or of its supply if only that is known."""
 
+TORQUE = "torque"
+"""Key of a joint's status: whether the torque of its motor is enabled."""
+
 ARMS = ("simulator", "hardware")
 """Parts that count received commands."""
 
@@ -33,6 +36,7 @@ class StatusSummary:
         self.ok: dict[str, bool] = {}
         self.updates = 0
         self._joints: dict[str, dict[str, str]] = {}
+        self._joint_parts: dict[str, str] = {}
 
     def take(self, name: str, ok: bool, message: str, values: Mapping[str, str]) -> None:
         """Store the status of the part ``name``, or of a joint: ``<part>: <joint>``."""
@@ -40,7 +44,7 @@ class StatusSummary:
         part, _, joint = name.partition(": ")
         values = dict(values)
         if joint:
-            self._joints[joint] = values
+            self._joints[joint], self._joint_parts[joint] = values, name
             return
         if part not in ARMS:
             values.pop("commands per second", None)
@@ -57,6 +61,17 @@ class StatusSummary:
             except ValueError:
                 numbers.append(nan)
         return numbers
+
+    def motor_states(self, names: Sequence[str]) -> dict[str, tuple[str, bool]]:
+        """Return the state of each reported motor, such as its fault or torque, and whether OK."""
+        states = {}
+        for name in names:
+            part = self._joint_parts.get(name)
+            if part is not None:
+                ok, torque = self.ok[part], self._joints[name].get(TORQUE)
+                text = f"torque {torque}" if torque else ""
+                states[name] = (text if ok else self.messages[part], ok)
+        return states
 
     @property
     def emergency(self) -> str:

@@ -17,6 +17,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.argument_checks import check_names, check_type
 from arm_dynamics.core.arrays import BoolArray, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.model.arm_html import arm_html
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, REFLECTED, Robot
 from arm_dynamics.model.xml_source import parse_xml
 
@@ -188,6 +189,10 @@ class ArmModel:
         mask = np.array([joint.kind == "continuous" for joint in self.joints], dtype=bool)
         mask.flags.writeable = False
         return mask
+
+    def _repr_html_(self) -> str:
+        """Drawing in the initial configuration and joint table, for notebooks."""
+        return arm_html(self, self.configuration("initial"), self.name)
 
     @property
     def velocity_limit(self) -> Vector:

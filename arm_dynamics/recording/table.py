@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.curves_svg import curves_svg
 from arm_dynamics.core.errors import MALFORMED, ArmDynamicsError, ConfigError, RecordingError
 from arm_dynamics.core.files import output_file
 from arm_dynamics.core.requirements import to_install
@@ -86,6 +88,14 @@ class Recording:
             },
             arm=arm,
         )
+
+    def _repr_html_(self) -> str:
+        """Positions over time, for notebooks."""
+        name = "" if self.arm is None else f" of {self.arm.name}"
+        seconds = float(self.time[-1] - self.time[0])
+        title = f"Recording{name}: {len(self.time)} states in {seconds:.6g} s"
+        chart = curves_svg(self.time, self.q, self.joint_names, "position [rad, m] over time")
+        return f"<div><b>{escape(title)}</b></div>{chart}"
 
     @property
     def position_error(self) -> Vector | None:

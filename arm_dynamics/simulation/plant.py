@@ -13,7 +13,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, check_command, require_state
-from arm_dynamics.dynamics.kinematics.frames import jacobian
+from arm_dynamics.dynamics.kinematics.frames import jacobian, pose
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
 from arm_dynamics.model.arm_model import ArmModel
@@ -160,6 +160,34 @@ class Plant:
         v⁺ = v + M(q)⁻¹ J(q)ᵀ p; joints with prescribed motion keep their velocity.
         """
         generalized = jacobian(self.arm, state.q)[:3].T @ check_vector("impulse", impulse, 3)
+        return self._after_impulse(state, generalized)
+
+    def apply_wrench(self, state: State, link: str, wrench: ArrayLike, duration: float) -> State:
+        """Return the state after the impulse of a constant wrench on a link.
+
+        v⁺ = v + T M(q)⁻¹ J(q)ᵀ w, the explicit Euler step of an external wrench; joints with
+        prescribed motion keep their velocity.
+
+        Parameters
+        ----------
+        state : State
+            The state before.
+        link : str
+            Name of the link.
+        wrench : array_like
+            Force and moment w (6,) [N, N·m] along the axes of the link, at its origin.
+        duration : float
+            Duration T [s].
+
+        """
+        force = check_vector("wrench", wrench, 6)
+        _, rotation = pose(self.arm, state.q, link)
+        in_base = np.concatenate([rotation @ force[:3], rotation @ force[3:]])
+        generalized = duration * (jacobian(self.arm, state.q, link).T @ in_base)
+        return self._after_impulse(state, generalized)
+
+    def _after_impulse(self, state: State, generalized: Vector) -> State:
+        """Return the state after an impulse on the joints (nv,) [N·m·s or N·s]."""
         generalized[self._motion.prescribed] = 0.0
         change = self._motion.inverse_mass(state.q) @ generalized
         return replace(state, v=as_readonly(state.v + change))

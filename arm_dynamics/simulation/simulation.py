@@ -15,6 +15,7 @@ from arm_dynamics.core.timing import UNTIMED, LoopTiming, StepClock
 from arm_dynamics.dynamics.kinematics.frames import jacobian
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_argument import require_same_joints
+from arm_dynamics.model.arm_html import arm_html
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
 from arm_dynamics.safety.controlled_stop import ControlledStop
@@ -33,6 +34,11 @@ NO_EFFECT = 1e-9
 """Change of velocity by 1 N·s [rad/s or m/s] that is rounding."""
 MAX_VELOCITY_CHANGE = 20.0
 """Largest change of a joint's speed [rad/s or m/s] by an impulse on the tool."""
+
+PULL_TIME = 0.5
+"""Simulated time [s] after which a wrench on a link ends unless it is applied again."""
+MAX_PULL_ACCELERATION = 300.0
+"""Largest acceleration of a joint [rad/s² or m/s²] by a wrench on a link."""
 
 
 class Simulation:
@@ -82,6 +88,8 @@ class Simulation:
         self._clock = StepClock()
         self._command: Command | None = None
         self._impulse: Vector | None = None
+        self._pull: tuple[str, Vector, float] | None = None
+        """Link, wrench (6,) on it, and time [s] at which it ends."""
         self.acceleration: Vector = as_readonly(np.zeros(arm.nv))
         """Mean joint accelerations (nv,) [rad/s² or m/s²] of the last period; 0 before any."""
         self.on_period: Callable[[State, Command, State], None] | None = None
@@ -91,6 +99,10 @@ class Simulation:
         """Arm, time, time step, control period and integrator, in a line."""
         times = f"t = {self.state.time:.6g} s, dt = {self.dt:g} s, period = {self.period:g} s"
         return f"<Simulation of {self.arm.name[:40]}: {times}, {self.plant.integrator.name}>"
+
+    def _repr_html_(self) -> str:
+        """Drawing of the arm in its present configuration, for notebooks."""
+        return arm_html(self.arm, self.state.q, repr(self).strip("<>"))
 
     @property
     def arm(self) -> ArmModel:
@@ -121,6 +133,12 @@ class Simulation:
         before, command = self.state, self.watchdog.command(self.state)
         if self._impulse is not None:
             before, self._impulse = self.plant.apply_impulse(before, self._impulse), None
+        if self._pull is not None:
+            link, wrench, end = self._pull
+            if before.time < end:
+                before = self.plant.apply_wrench(before, link, wrench, self.period)
+            else:
+                self._pull = None
         if self.watchdog.stopping and before.act.size:
             before = replace(before, act=self.arm.hold_act(before.q, before.act))
         end = self._clock.after(before.time, self.dt, self.steps)
@@ -174,6 +192,20 @@ class Simulation:
             raise InvalidValue("impulse: no joint of this arm moves; expected another direction")
         self._impulse = p
 
+    def pull(self, link: str, wrench: ArrayLike) -> None:
+        """Apply a wrench (6,) [N, N·m] on a link, along its axes at its origin, from now on.
+
+        It ends with the next call, after PULL_TIME, and at a reset; a zero wrench ends it. Raises
+        UnknownName for a link that the arm does not have. A wrench that would accelerate a joint by
+        more than MAX_PULL_ACCELERATION is reduced to that.
+        """
+        given = check_vector("wrench", wrench, 6)
+        change = self.plant.apply_wrench(self.state, link, given, self.period).v - self.state.v
+        largest = float(np.abs(change).max(initial=0.0))
+        scale = min(1.0, MAX_PULL_ACCELERATION * self.period / largest) if largest > 0 else 0.0
+        end = self.state.time + PULL_TIME
+        self._pull = (link, as_readonly(scale * given), end) if scale > 0 else None
+
     def default_impulse(self) -> Vector:
         """Return an impulse (3,) [N·s] whose effect is visible at the tool.
 
@@ -199,6 +231,7 @@ class Simulation:
         position = self.arm.configuration("initial") if q is None else q
         time = self._clock.after(self.state.time, self.dt, self.steps)
         self.state, self._impulse = self._at_rest(position, v, time), None
+        self._pull = None
         self.acceleration = as_readonly(np.zeros(self.arm.nv))
         self.watchdog.restart()
         return self.state

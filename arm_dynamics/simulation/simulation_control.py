@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from arm_dynamics.core.arrays import Vector
+from numpy.typing import ArrayLike
+
+from arm_dynamics.core.arrays import Vector, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import State
+from arm_dynamics.dynamics.kinematics.frames import frame_id
 from arm_dynamics.simulation.simulation import Simulation
 
 STOPPED_SLEEP = 0.01
@@ -137,6 +140,12 @@ class SimulationControl:
         """Apply an impulse (3,) [N·s], base axes, to the tool."""
         self._requests.call(lambda: self._simulation.push(impulse))
         return self._with_stop(f"push of {list(impulse)} N·s")
+
+    def pull(self, link: str, wrench: ArrayLike) -> None:
+        """Apply a wrench (6,) [N, N·m] on a link, as ``Simulation.pull``; raises UnknownName."""
+        frame_id(self._simulation.arm, link)
+        given = check_vector("wrench", wrench, 6)
+        self._requests.post(lambda: self._simulation.pull(link, given))
 
     def engage_emergency_stop(self, source: str) -> str:
         """Stop simulated time until the reset; return the text of the stop. For the loop."""

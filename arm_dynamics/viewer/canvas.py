@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.viewer.controls import Controls, EmergencyPanel, Feedback, Order
+from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.viewer.controls import (
+    NARROW_PANEL,
+    Controls,
+    EmergencyPanel,
+    Feedback,
+    Order,
+)
 from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine
 from arm_dynamics.viewer.plot import History, HistorySample, JointPlot
-from arm_dynamics.viewer.scene_stage import page_reach, set_stage
-from arm_dynamics.viewer.skeleton import Skeleton
-from arm_dynamics.viewer.table import status_html, table_html
+from arm_dynamics.viewer.scene_stage import THEMES, Stage, page_reach
+from arm_dynamics.viewer.skeleton import Skeleton, rotation_matrix
+from arm_dynamics.viewer.table import MotorStates, motors_html, status_html, table_html
 
 PANEL_PERIOD = 0.15
 """Time [s] between updates of table, plot and path."""
+PULL_COLOR = np.array([255, 90, 90], dtype=np.uint8)
+"""Color of the line from a dragged point to the pointer."""
+LinkDrag = Callable[[str, Vector, Vector | None], None]
+"""Gets the dragged link, the grabbed point in its axes (3,) [m], and the pointer in base axes (3,)
+[m]; None at the end."""
 MIN_GHOST_DISTANCE = 0.02
 """Error [rad or m] below which the ghost is hidden, because it would flicker inside the arm."""
 
@@ -35,6 +47,8 @@ class Canvas:
         tool_frame: str,
         initial: Vector,
         interactive: bool,
+        view_only: str,
+        poses: Mapping[str, Sequence[float]],
         on_emergency: Callable[[], None] | None = None,
     ) -> None:
         skeleton = Skeleton(urdf, names)
@@ -43,11 +57,14 @@ class Canvas:
         self._names, self._limits = names, list(limits)
         joints = urdf.joint_map
         self._units = ["m" if joints[n].type == "prismatic" else "rad" for n in names]
-        set_stage(server, sphere)
+        stage = Stage(server, sphere)
         self._arm = ArmDrawing(server.scene, "/arm", urdf, skeleton)
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
         self.trace = ToolPathLine(server.scene, chain, sphere.radius / 500)
-        self._gui, self._initial = server.gui, initial
+        self._gui, self._initial, self._poses = server.gui, initial, poses
+        if view_only:
+            Feedback(server.gui, order=Order.EMERGENCY - 0.5).note(view_only)
+        server.gui.add_html(NARROW_PANEL, order=Order.PATH)
         self.feedback = Feedback(server.gui, order=Order.STATUS - 0.5)
         self.emergency = on_emergency and EmergencyPanel(
             server.gui, on_emergency, self.feedback, order=Order.EMERGENCY
@@ -60,24 +77,65 @@ class Canvas:
             self.add_controls()
         self._status = server.gui.add_html("", order=Order.STATUS)
         self._table = server.gui.add_html("", order=Order.TABLE)
-        self._plot = JointPlot(server.gui, self._names, self._units, order=Order.PLOT)
+        self._motors = server.gui.add_html("", order=Order.TABLE + 0.1)
+        self._plot = JointPlot(server.gui, self._names, self._units, chain, order=Order.PLOT)
         clear = server.gui.add_button("Clear path", order=Order.PATH)
         clear.on_click(lambda _: self.trace.clear())
+        theme = server.gui.add_dropdown("Theme", tuple(THEMES), order=Order.PATH)
+        theme.on_update(lambda _: stage.set_theme(theme.value))
         server.gui.add_html(status_html({"tool frame": tool_frame}), order=Order.PATH)
         self._panel_due = 0.0
         self._arm.show(initial.tolist())
+        self.scene, self.reach = server.scene, sphere.radius
+        self.target: Vector | None = None
+        """Configuration that the ghost shows instead of the reference."""
+        self._skeleton, self._q = skeleton, initial
+        none = np.zeros((1, 2, 3))
+        self._pull = server.scene.add_line_segments(
+            "/pull", none, PULL_COLOR, thickness=4.0, thickness_units="screen", visible=False
+        )
+
+    def on_link_drag(self, moved: LinkDrag) -> None:
+        """Call ``moved`` while a user drags a link of the arm, and at the end."""
+        for link, shape in self._arm.shapes:
+            shape.on_drag("left")(self._link_drag(link, moved))
+
+    def _link_drag(self, link: str, moved: LinkDrag) -> Callable[[Any], Awaitable[None]]:
+        grabbed = as_readonly(np.zeros(3))
+
+        async def drag(event: Any) -> None:  # awaited in order, unlike a callback in a thread
+            nonlocal grabbed
+            if event.phase == "start":
+                pose = self._skeleton.poses(self._q.tolist())[link]
+                at = np.subtract(event.start_position, pose.position)
+                grabbed = as_readonly(rotation_matrix(pose.wxyz).T @ at)
+            moved(link, grabbed, None if event.phase == "end" else as_readonly(event.end_position))
+
+        return drag
+
+    def show_pull(self, line: tuple[Vector, Vector] | None) -> None:
+        """Show the line of a pull in base axes [m]; None hides it."""
+        if line is not None:
+            self._pull.points = np.array([line], dtype=np.float32)
+        if self._pull.visible != (line is not None):
+            self._pull.visible = line is not None
 
     def draw(
-        self, sample: HistorySample, status: Mapping[str, str], history: History
+        self,
+        sample: HistorySample,
+        status: Mapping[str, str],
+        history: History,
+        motors: MotorStates = MappingProxyType({}),
     ) -> float | None:
         """Show ``sample``; return the time [s] until the panel can be updated, None if it was."""
         self._arm.show(sample.q.tolist())
-        reference = sample.reference
+        self._q, reference = sample.q, sample.reference
         if self._sliders_follow and self.controls is not None:
             self.controls.sliders.follow((sample.q if reference is None else reference).tolist())
-        distance = 0.0 if reference is None else np.abs(reference - sample.q).max(initial=0.0)
-        if reference is not None and distance > MIN_GHOST_DISTANCE:
-            self._ghost.show(reference.tolist())
+        ghost = reference if self.target is None else self.target
+        distance = 0.0 if ghost is None else np.abs(ghost - sample.q).max(initial=0.0)
+        if ghost is not None and distance > MIN_GHOST_DISTANCE:
+            self._ghost.show(ghost.tolist())
         self._ghost.visible = bool(distance > MIN_GHOST_DISTANCE)
         wait = self._panel_due - time.monotonic()
         if wait > 0:
@@ -85,6 +143,7 @@ class Canvas:
         self._panel_due = time.monotonic() + PANEL_PERIOD
         self._status.content = status_html(status)
         self._table.content = table_html(self._names, self._limits, sample, self._units)
+        self._motors.content = motors_html(self._names, sample, motors)
         self._plot.draw(history)
         self.trace.extend(history)
         self.trace.draw()
@@ -100,6 +159,7 @@ class Canvas:
         """Add one slider per joint and return the controls, which accept buttons and fields."""
         if self.controls is None:
             self.controls = Controls(
-                self._gui, self._names, self._limits, self._units, self._initial, self.feedback
-            )
+                self._gui, self._names, self._limits, self._units, self._initial,
+                self.feedback, self._poses,
+            )  # fmt: skip
         return self.controls

@@ -16,12 +16,18 @@ from arm_dynamics.viewer.table import STYLE, short
 class Order:
     """Order of the parts of the panel, from the top."""
 
-    EMERGENCY, STATUS, ACTIONS, TARGETS, OPEN_FIELDS, TABLE, PLOT, FOLDED_FIELDS, PATH = map(
-        float, range(9)
-    )
+    (
+        EMERGENCY, STATUS, TIME, ACTIONS, TARGETS, OPEN_FIELDS, TABLE, PLOT, CONTROLLER,
+        FOLDED_FIELDS, PATH,
+    ) = map(float, range(11))  # fmt: skip
 
 
-GOOD, BAD, PLAIN = "#69db7c", "#ff8787", "inherit"
+GOOD, BAD, PLAIN = (
+    "var(--mantine-color-green-text, #69db7c)",
+    "var(--mantine-color-red-text, #ff8787)",
+    "inherit",
+)
+"""Colors of texts, which follow the theme of the page."""
 
 
 class Feedback:
@@ -101,6 +107,53 @@ class ActionRow:
             self._feedback.rejected(error)
         finally:
             self._busy.release()
+
+
+class Choice:
+    """Menu of a page; ``choose(option)`` applies an option, or rejects it by an ArmDynamicsError.
+
+    After a rejection the menu shows the last accepted option.
+    """
+
+    def __init__(
+        self,
+        gui: Any,
+        label: str,
+        options: Sequence[str],
+        choose: Callable[[str], str],
+        feedback: Feedback,
+        *,
+        order: float | None = None,
+    ) -> None:
+        self._choose, self._feedback = choose, feedback
+        self._busy = threading.Lock()
+        self._menu = gui.add_dropdown(label, tuple(options), order=order)
+        self._accepted = str(self._menu.value)
+        self._menu.on_update(self._changed)
+
+    def show(self, option: str) -> None:
+        """Show ``option``, which is added if the menu does not have it."""
+        if option not in self._menu.options:
+            self._menu.options = (*self._menu.options, option)
+        if option != self._accepted:
+            self._accepted = option
+            self._menu.value = option
+
+    def _changed(self, event: Any) -> None:
+        if event.client is None:  # the program has set it
+            return
+        with self._busy:
+            option = str(self._menu.value)
+            if option == self._accepted:
+                return
+            before, self._accepted = self._accepted, option
+            try:
+                self._feedback.note(f"{option} ...")
+                self._feedback.done(self._choose(option))
+            except ArmDynamicsError as error:
+                self._feedback.rejected(error)
+                self._accepted = before
+                self._menu.value = before
 
 
 Field = tuple[str, str]
@@ -231,19 +284,33 @@ class Controls:
         units: Sequence[str],
         initial: Vector,
         feedback: Feedback,
+        poses: Mapping[str, Sequence[float]],
     ) -> None:
         self._gui, self.feedback = gui, feedback
         self.sliders = JointSliders(
-            gui, names, limits, initial.tolist(), units, order=Order.TARGETS
+            gui, names, limits, initial.tolist(), units, poses=poses, order=Order.TARGETS
         )
 
     def add_actions(
-        self, label: str, actions: Mapping[str, Action], offered: Sequence[str] = ()
+        self,
+        label: str,
+        actions: Mapping[str, Action],
+        offered: Sequence[str] = (),
+        *,
+        order: float = Order.ACTIONS,
     ) -> ActionRow:
         """Add a row of buttons above the sliders; ``offered`` are visible first, by default all."""
-        return ActionRow(
-            self._gui, label, actions, self.feedback, offered=offered, order=Order.ACTIONS
-        )
+        return ActionRow(self._gui, label, actions, self.feedback, offered=offered, order=order)
+
+    def add_choice(
+        self, label: str, options: Sequence[str], choose: Callable[[str], str], *, order: float
+    ) -> Choice:
+        """Add a menu; ``choose(option)`` applies an option or raises an ArmDynamicsError."""
+        return Choice(self._gui, label, options, choose, self.feedback, order=order)
+
+    def add_text(self, *, order: float) -> Feedback:
+        """Add a line of text."""
+        return Feedback(self._gui, order=order)
 
     def add_parameters(
         self, title: str, numbers: Numbers, accept: Accept, *, folded: bool = False
@@ -260,8 +327,25 @@ RELEASED = "emergency stop released"
 QUESTION = "The arm may move again as soon as the emergency stop is released."
 
 
+NARROW_PANEL = """<style>@media (max-width: 36em) {
+  [style*="max-height: 60%"] {max-height: 45% !important}
+}</style>"""
+"""Lowers the panel of a narrow screen, so that the arm has more than half of it."""
+STICKY = """<style>
+div:has(> div > div > div > button[id="ID"]) {overflow: clip !important; min-width: 0}
+div:has(> button[id="ID"]) {position: sticky; top: 0; z-index: 6;
+  background: var(--mantine-color-body); padding-top: 0.4em; margin-top: -0.4em}
+div[style*="display: none"]:has(button[id="ID"]) {display: block !important;
+  height: 2.8em !important; overflow: hidden !important; opacity: 1 !important}
+</style>"""
+"""Keeps the button ID visible while the panel scrolls, and below the title of a folded panel."""
+
+
 class EmergencyPanel:
-    """A red button, a line with the state, and a button "Release" while the stop is engaged."""
+    """A red button, a line with the state, and a button "Release" while the stop is engaged.
+
+    The button stays visible while the panel scrolls.
+    """
 
     def __init__(
         self, gui: Any, press: Callable[[], None], feedback: Feedback, *, order: float
@@ -270,6 +354,7 @@ class EmergencyPanel:
         self._release: Action | None = None
         button = gui.add_button("EMERGENCY STOP", color="red", order=order)
         button.on_click(lambda _: press())
+        gui.add_html(STICKY.replace("ID", button._impl.uuid), order=order + 0.05)
         self._state = gui.add_html("", order=order + 0.1)
         self._button = gui.add_button("Release", visible=False, order=order + 0.2)
         self._button.on_click(lambda event: self._confirm(event.client))

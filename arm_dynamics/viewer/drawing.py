@@ -146,6 +146,8 @@ class ArmDrawing:
         self._root = scene.add_frame(root, show_axes=False, visible=not ghost)
         paths = {skeleton.base: root}
         self._nodes: list[tuple[Link, Any]] = []
+        self.shapes: list[tuple[str, Any]] = []
+        """Link and scene node of each shape."""
         for link in skeleton.links:
             paths[link.name] = f"{paths[link.parent]}/{link.name}"
             pose = link.origin
@@ -170,7 +172,7 @@ class ArmDrawing:
                         opacity=GHOST_OPACITY, cast_shadow=False, receive_shadow=False,
                     )  # fmt: skip
                 else:
-                    scene.add_mesh_trimesh(path, _shaded(placed))
+                    self.shapes.append((parent, scene.add_mesh_trimesh(path, _shaded(placed))))
 
     def show(self, q: Sequence[float]) -> None:
         """Move the node of every joint to ``q``; only changed nodes are sent to the browsers."""

@@ -6,16 +6,18 @@ import logging
 import threading
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
+from secrets import token_urlsafe
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.viewer.canvas import Canvas
+from arm_dynamics.viewer.canvas import Canvas, LinkDrag
 from arm_dynamics.viewer.controls import (
     Accept,
     Controls,
@@ -28,18 +30,23 @@ from arm_dynamics.viewer.drawing import load_visuals
 from arm_dynamics.viewer.plot import History, HistorySample
 from arm_dynamics.viewer.server import open_server, quiet
 from arm_dynamics.viewer.sliders import Target
+from arm_dynamics.viewer.table import MotorStates
 
 LOG = logging.getLogger(__name__)
+CONTROL_HINT = "open the page with interactive=True"
 PERIOD = 1 / 30
 """Time [s] between two drawings of the arm, independent of the rate of ``show``."""
 START = clock.monotonic()
+FRAME_HEIGHT = 560
+"""Height [px] of the page in a notebook."""
 
 
 class Shown(NamedTuple):
-    """Last state and status of ``show``."""
+    """Last state, status and states of the motors of ``show``."""
 
     sample: HistorySample
     status: Mapping[str, str]
+    motors: MotorStates
 
 
 def check_reported(name: str, values: ArrayLike, size: int) -> Vector:
@@ -65,10 +72,11 @@ def check_limits(
 class ArmPage:
     """Web page with the moving arm; by default it is reachable from this machine only.
 
-    The page is view-only by default: it cannot move the arm. ``interactive`` adds one slider per
-    joint, whose values are passed to the callbacks of ``on_target``; they follow ``show``. An
-    emergency stop can only stop the arm. A separate thread draws: ``show`` never waits for a
-    browser, and costs almost nothing without one.
+    The page is view-only by default: it cannot move the arm, and a line on it states this. With
+    ``control`` its address contains a random token, and requests without the token are rejected.
+    ``interactive`` adds one slider per joint, whose values are passed to the callbacks of
+    ``on_target``; they follow ``show``. An emergency stop can only stop the arm. A separate thread
+    draws: ``show`` never waits for a browser, and costs almost nothing without one.
 
     Parameters
     ----------
@@ -89,7 +97,15 @@ class ArmPage:
     host : str
         Address to which the server is bound.
     interactive : bool
-        Whether the page has sliders.
+        Whether the page has sliders; implies ``control``.
+    control : bool
+        Whether users of the page may move the arm, by ``interactive`` or ``add_controls``.
+    control_hint : str
+        Text of a view-only page: how to get a page with control.
+    embedded : bool
+        Whether notebooks on this machine may show the page in a frame.
+    poses : mapping, optional
+        Named configurations (n,) [rad or m] of the sliders; default: zero.
     initial : array_like, optional
         Initial configuration (n,) [rad or m]; zero by default.
     on_emergency_stop : callable, optional
@@ -117,6 +133,10 @@ class ArmPage:
         port: int = 8080,
         host: str = "127.0.0.1",
         interactive: bool = False,
+        control: bool = False,
+        control_hint: str = CONTROL_HINT,
+        embedded: bool = False,
+        poses: Mapping[str, Sequence[float]] | None = None,
         initial: ArrayLike | None = None,
         on_emergency_stop: Callable[[], None] | None = None,
     ) -> None:
@@ -125,8 +145,9 @@ class ArmPage:
         ranges = check_limits(self.joint_names, limits)
         start = check_vector("initial", [0.0] * size if initial is None else initial, size)
         visuals = load_visuals(urdf, folder)
-        self._server = open_server(title, host, port)
-        self._host = host
+        self._token = token_urlsafe(16) if control or interactive else ""
+        self._server = open_server(title, host, port, self._token, embedded=embedded)
+        self._host, self._embedded = host, embedded
         self._history = History()
         self._shown: Shown | None = None
         self._watched = False
@@ -144,6 +165,10 @@ class ArmPage:
                 tool_frame=tool_frame,
                 initial=start,
                 interactive=interactive,
+                view_only=""
+                if self._token
+                else f"view only, the arm cannot be moved: {control_hint}",
+                poses=poses or {"zero": [0.0] * size},
                 on_emergency=on_emergency_stop,
             )
         except BaseException:
@@ -156,9 +181,17 @@ class ArmPage:
 
     @property
     def url(self) -> str:
-        """Address of the page, with the port in use."""
+        """Address of the page, with the port in use and the token of a page with control."""
         name = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{name}:{self._server.get_port()}"
+        token = f"/{self._token}" if self._token else ""
+        return f"http://{name}:{self._server.get_port()}{token}"
+
+    def _repr_html_(self) -> str:
+        """Page in a frame, for notebooks; a link to it if it may not be framed."""
+        address = escape(self.url)
+        if not self._embedded:
+            return f'<a href="{address}">{address}</a>'
+        return f'<iframe src="{address}" width="100%" height="{FRAME_HEIGHT}"></iframe>'
 
     def show(
         self,
@@ -171,6 +204,8 @@ class ArmPage:
         time: float | None = None,
         voltage: ArrayLike | None = None,
         temperature: ArrayLike | None = None,
+        signals: Mapping[str, ArrayLike] | None = None,
+        motors: MotorStates | None = None,
     ) -> None:
         """Show a state.
 
@@ -187,6 +222,10 @@ class ArmPage:
         voltage, temperature : array_like, optional
             Supply voltages [V] and temperatures [°C] of the motors, (n,); NaN for a motor without
             this measurement.
+        signals : mapping of str to array_like, optional
+            Further quantities of the plots, (n,) each, by name with unit.
+        motors : mapping of str to (str, bool), optional
+            State of the motor of a joint, such as its fault, and whether it is OK.
 
         Raises
         ------
@@ -202,9 +241,10 @@ class ArmPage:
             None if reference is None else check_vector("reference", reference, self._size),
             None if voltage is None else check_reported("voltage", voltage, self._size),
             None if temperature is None else check_reported("temperature", temperature, self._size),
+            {name: check_reported(name, x, self._size) for name, x in (signals or {}).items()},
         )
         self._history.add(sample)
-        self._shown = Shown(sample, dict(status or {}))
+        self._shown = Shown(sample, dict(status or {}), dict(motors or {}))
         if self._watched:
             self._wake.set()
 
@@ -212,7 +252,7 @@ class ArmPage:
         """Show names and texts of the panel with the last state, if there is one."""
         shown = self._shown
         if shown is not None and shown.status != status:
-            self._shown = Shown(shown.sample, dict(status))
+            self._shown = shown._replace(status=dict(status))
             if self._watched:
                 self._wake.set()
 
@@ -281,8 +321,57 @@ class ArmPage:
         """Add sliders and return the controls, which accept buttons and fields.
 
         Further calls return the same controls.
+
+        Raises
+        ------
+        InvalidValue
+            If the page is view-only.
+
         """
+        self._require_control("add_controls")
         return self._canvas.add_controls()
+
+    @property
+    def scene(self) -> Any:
+        """viser scene of the page."""
+        return self._canvas.scene
+
+    @property
+    def gui(self) -> Any:
+        """viser panel of the page."""
+        return self._server.gui
+
+    @property
+    def reach(self) -> float:
+        """Radius [m] of the sphere around the workspace."""
+        return self._canvas.reach
+
+    def show_target(self, q: Vector | None) -> None:
+        """Show a target (n,) [rad or m] as the ghost and on the sliders; None: the reference."""
+        self._canvas.target = q
+        if q is not None and self._canvas.controls is not None:
+            self._canvas.controls.sliders.show(q.tolist())
+
+    def on_link_drag(self, moved: LinkDrag) -> None:
+        """Call ``moved(link, point, pointer)`` while a user drags a link, and at the end.
+
+        Raises
+        ------
+        InvalidValue
+            If the page is view-only.
+
+        """
+        self._require_control("on_link_drag")
+        self._canvas.on_link_drag(moved)
+
+    def show_pull(self, line: tuple[Vector, Vector] | None) -> None:
+        """Show the line from a dragged point to the pointer, in base axes [m]; None hides it."""
+        self._canvas.show_pull(line)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the page is closed."""
+        return self._closing
 
     @property
     def emergency(self) -> EmergencyPanel | None:
@@ -298,6 +387,10 @@ class ArmPage:
     def watched(self) -> bool:
         """Whether a browser shows the page."""
         return self._watched
+
+    def _require_control(self, what: str) -> None:
+        if not self._token:
+            raise InvalidValue(f"{what}: page = view-only; expected a page with control=True")
 
     def _required(self, what: str) -> Controls:
         if self._canvas.controls is None:
@@ -340,7 +433,7 @@ class ArmPage:
             wait, shown = None, self._shown
             if self._watched and shown is not None:
                 try:
-                    wait = self._canvas.draw(shown.sample, shown.status, self._history)
+                    wait = self._canvas.draw(*shown[:2], self._history, shown.motors)
                 except Exception as error:  # an error of the page must not end the program
                     if not self._closing and repr(error) not in self._logged:
                         self._logged.add(repr(error))

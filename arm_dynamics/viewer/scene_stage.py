@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import atan, pi, sin, tan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.dynamics.kinematics.link_points import LinkPoints
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.viewer.server import configure_panel
 from arm_dynamics.viewer.skeleton import ScenePose, Skeleton
 from arm_dynamics.viewer.sliders import slider_range
 
@@ -84,10 +85,30 @@ def arm_reach(arm: ArmModel) -> BoundingSphere:
 
 FIELD_OF_VIEW = 40 * pi / 180
 """Vertical field of view [rad] of the page's camera."""
-FREE = 0.4
+FREE = 0.55
 """Fraction of the height of an upright screen above the panel."""
-TOP, BOTTOM = np.array([58, 68, 84]), np.array([20, 24, 31])
-"""Colors of the background gradient."""
+Color = tuple[int, int, int]
+
+
+class Theme(NamedTuple):
+    """Colors of the scene: gradient of the background, and floor."""
+
+    dark: bool
+    top: Color
+    bottom: Color
+    cell: Color
+    section: Color
+    plane: Color
+
+
+THEMES = {
+    "dark": Theme(True, (58, 68, 84), (20, 24, 31), (74, 84, 100), (98, 110, 130), (44, 51, 63)),
+    "light": Theme(
+        False, (236, 240, 245), (205, 212, 221), (176, 184, 196), (146, 156, 170), (222, 227, 233)
+    ),
+}
+ABOVE_FLOOR = 0.02
+"""Smallest height of the camera above the floor, as a fraction of the radius."""
 
 
 def page_reach(
@@ -128,38 +149,66 @@ def _transformed(pose: ScenePose, points: Matrix) -> Matrix:
     return moved
 
 
-def set_stage(server: Any, sphere: BoundingSphere) -> None:
-    """Add floor, grid and light to the scene, and aim the camera of each browser at ``sphere``."""
-    scene, size = server.scene, sphere.radius
-    cell = 10.0 ** np.round(np.log10(size / 3))
-    scene.add_grid(
-        "/floor", width=20 * cell * np.ceil(size / cell), height=20 * cell * np.ceil(size / cell),
-        cell_size=cell / 4, section_size=cell, cell_color=(74, 84, 100),
-        section_color=(98, 110, 130), plane_color=(44, 51, 63), plane_opacity=0.55,
-        shadow_opacity=0.35, fade_distance=10 * size, fade_strength=1.5, fade_from="origin",
-        position=(0.0, 0.0, sphere.floor),
-    )  # fmt: skip
-    scene.configure_environment_map(hdri=None)
-    rows = TOP + (BOTTOM - TOP) * np.linspace(0, 1, 128)[:, None, None]
-    scene.set_background_image(np.repeat(rows, 16, axis=1).astype(np.uint8), format="png")
-    scene.configure_default_lights(enabled=False)
-    scene.add_light_hemisphere(
-        "/light/sky", sky_color=(225, 236, 255), ground_color=(96, 92, 88), intensity=2.1
-    )
-    scene.add_light_directional(
-        "/light/key", intensity=2.2, cast_shadow=True, position=(2 * size, -3 * size, 5 * size)
-    )
-    scene.add_light_directional(
-        "/light/rim", intensity=0.9, color=(190, 215, 255), position=(-4 * size, 3 * size, size)
-    )
-    server.initial_camera.up = (0.0, 0.0, 1.0)
-    _aim(server.initial_camera, sphere, 1.0)
+class Stage:
+    """Floor, grid, light and background of the scene; each browser's camera aims at ``sphere``.
 
-    def aim_upright(client: Any) -> None:
+    The camera stays above the floor.
+    """
+
+    def __init__(self, server: Any, sphere: BoundingSphere) -> None:
+        self._server, self._sphere = server, sphere
+        scene, size, colors = server.scene, sphere.radius, THEMES["dark"]
+        cell = 10.0 ** np.round(np.log10(size / 3))
+        side = 20 * cell * np.ceil(size / cell)
+        self._grid = scene.add_grid(
+            "/floor", width=side, height=side,
+            cell_size=cell / 4, section_size=cell, cell_color=colors.cell,
+            section_color=colors.section, plane_color=colors.plane, plane_opacity=0.55,
+            shadow_opacity=0.35, fade_distance=10 * size, fade_strength=1.5, fade_from="origin",
+            position=(0.0, 0.0, sphere.floor),
+        )  # fmt: skip
+        scene.configure_environment_map(hdri=None)
+        scene.configure_default_lights(enabled=False)
+        scene.add_light_hemisphere(
+            "/light/sky", sky_color=(225, 236, 255), ground_color=(96, 92, 88), intensity=2.1
+        )
+        scene.add_light_directional(
+            "/light/key", intensity=2.2, cast_shadow=True, position=(2 * size, -3 * size, 5 * size)
+        )
+        scene.add_light_directional(
+            "/light/rim", intensity=0.9, color=(190, 215, 255), position=(-4 * size, 3 * size, size)
+        )
+        self.set_theme("dark")
+        server.initial_camera.up = (0.0, 0.0, 1.0)
+        _aim(server.initial_camera, sphere, 1.0)
+        server.on_client_connect(self._aim_camera)
+
+    def set_theme(self, name: str) -> None:
+        """Set the colors of panel and scene to those of a theme, one of THEMES."""
+        colors = THEMES[name]
+        configure_panel(self._server, dark=colors.dark)
+        grid, top, bottom = self._grid, np.array(colors.top), np.array(colors.bottom)
+        grid.cell_color, grid.section_color = colors.cell, colors.section
+        grid.plane_color = colors.plane
+        rows = top + (bottom - top) * np.linspace(0, 1, 128)[:, None, None]
+        self._server.scene.set_background_image(
+            np.repeat(rows, 16, axis=1).astype(np.uint8), format="png"
+        )
+
+    def _aim_camera(self, client: Any) -> None:
         if client.camera.aspect < 1:  # the panel covers the lower part of an upright screen
-            _aim(client.camera, sphere, client.camera.aspect)
+            _aim(client.camera, self._sphere, client.camera.aspect)
+        client.camera.on_update(lambda camera: self._keep_above_floor(client, camera))
 
-    server.on_client_connect(aim_upright)
+    def _keep_above_floor(self, client: Any, camera: Any) -> None:
+        """Lift a camera that a user has moved below the floor; it still looks at the same point."""
+        lowest = self._sphere.floor + ABOVE_FLOOR * self._sphere.radius
+        x, y, z = camera.position.tolist()
+        if z < lowest:
+            center = camera.look_at
+            with client.atomic():
+                camera.position = (x, y, lowest)
+                camera.look_at = center  # after the position, which also moves it
 
 
 def _aim(camera: Any, sphere: BoundingSphere, aspect: float) -> None:

@@ -1,8 +1,9 @@
 """Protected viser server of the page.
 
-Its HTTP headers restrict framing, loading and scripts. Oversized messages close the connection,
-invalid values of controls are ignored with a warning. Public tunnels and connections from pages of
-other hosts are rejected. Updates of other threads never lose their wake-up.
+Requests under a foreign host name, from pages of other hosts, and without the token of a page with
+controls get the status 403. HTTP headers restrict framing, loading and scripts. Oversized messages
+close the connection, invalid values of controls are ignored with a warning. Public tunnels are
+rejected. Updates of other threads never lose their wake-up.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from importlib import import_module
 from ipaddress import ip_address
 from math import isfinite
+from secrets import compare_digest
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,8 +44,9 @@ POLICY = (
     "font-src 'self' data:",
     "base-uri 'none'",
     "form-action 'none'",
-    "frame-ancestors 'none'",
 )
+FRAMES = {False: "'none'", True: "http://localhost:* http://127.0.0.1:* vscode-webview:"}
+"""Pages that may frame this one: none, or those of notebooks on this machine."""
 MAX_MESSAGE_SIZE = 64 * 1024
 """Largest message of a browser [byte]; a camera pose has about 300."""
 CONNECTIONS = logging.getLogger("websockets.server.arm_dynamics")
@@ -52,29 +56,48 @@ CONNECTIONS.addFilter(lambda record: record.msg != "opening handshake failed")
 HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
-def policy(host: str | None) -> str:
+def policy(host: str | None, *, embedded: bool = False) -> str:
     """Return the Content-Security-Policy of a page that was requested from ``host``."""
     sockets = f" ws://{host} wss://{host}" if host and HOST.fullmatch(host) else ""
-    return "; ".join((*POLICY, f"connect-src 'self' data: blob:{sockets}"))
+    frames = f"frame-ancestors {FRAMES[embedded]}"
+    return "; ".join((*POLICY, frames, f"connect-src 'self' data: blob:{sockets}"))
 
 
 @contextmanager
-def served_with_headers() -> Iterator[None]:
-    """Add headers, MAX_MESSAGE_SIZE and CONNECTIONS to a viser server started in the context.
+def served_with_checks(host: str, token: str, *, embedded: bool) -> Iterator[None]:
+    """Add checks of requests, headers and limits to a viser server started in the context.
 
     viser has no parameters for them, so its call of ``websockets`` is replaced during this time.
     """
     module: Any = import_module("websockets.asyncio.server")
-    serve = module.serve
+    serve, logged = module.serve, set[str]()
 
     def add_headers(_connection: Any, request: Any, response: Any) -> None:
         for name, value in FIXED.items():
             response.headers[name] = value
-        response.headers["Content-Security-Policy"] = policy(request.headers.get("Host"))
+        if embedded:
+            del response.headers["X-Frame-Options"]  # which cannot name several hosts
+        response.headers["Content-Security-Policy"] = policy(
+            request.headers.get("Host"), embedded=embedded
+        )
 
     def bounded(*arguments: Any, **options: Any) -> Any:
+        serve_file = options["process_request"]
+
+        def check(connection: Any, request: Any) -> Any:
+            reason = rejection(request.headers, request.path, host, token)
+            if reason:
+                if reason not in logged and len(logged) < MAX_LOGGED:
+                    logged.add(reason)
+                    LOG.warning("request rejected: %s", reason)
+                return connection.respond(HTTPStatus.FORBIDDEN, f"403: {reason}\n")
+            if token:
+                request.path = "/"
+            return serve_file(connection, request)
+
         limits = {"process_response": add_headers, "max_size": MAX_MESSAGE_SIZE}
-        return serve(*arguments, **{**options, **limits, "logger": CONNECTIONS})
+        checked = {**options, **limits, "process_request": check, "logger": CONNECTIONS}
+        return serve(*arguments, **checked)
 
     module.serve = bounded
     try:
@@ -139,6 +162,36 @@ def guard_inputs(server: Any) -> None:
     interface.register_handler(update, checked)
 
 
+POSES = {
+    "TransformControlsUpdateMessage": ("wxyz", "position"),
+    "SceneNodeDragMessage": ("start_position", "end_position"),
+}
+"""Messages of a browser about the scene, with their vectors."""
+
+
+def guard_scene(server: Any) -> None:
+    """Pass only finite poses of handles and drags to viser; reject uploads of files."""
+    messages: Any = import_module("viser._messages")
+    interface = server.scene._websock_interface
+
+    def guarded(handler: Any, names: tuple[str, ...]) -> Any:
+        async def checked(client: Any, message: Any) -> None:
+            numbers = [number for name in names for number in getattr(message, name)]
+            if all(isinstance(x, int | float) and isfinite(x) for x in numbers):
+                await handler(client, message)
+            else:
+                LOG.warning("pose of a browser rejected: expected numbers that are finite")
+
+        return checked
+
+    for name, vectors in POSES.items():
+        kind = getattr(messages, name)
+        for handler in tuple(interface._incoming_handlers[kind]):
+            interface.unregister_handler(kind, handler)
+            interface.register_handler(kind, guarded(handler, vectors))
+    interface.unregister_handler(messages.FileTransferStartUpload)
+
+
 def fault(control: Any, updates: Any) -> str:
     """Return why ``updates`` of a viser control are invalid; "" if they are valid.
 
@@ -170,7 +223,9 @@ def _fault(value: Any, present: Any) -> str:
     return "this control has no value to set"
 
 
-def open_server(title: str, host: str, port: int) -> Any:
+def open_server(
+    title: str, host: str, port: int, token: str = "", *, embedded: bool = False
+) -> Any:
     """Start a viser server.
 
     Parameters
@@ -181,6 +236,10 @@ def open_server(title: str, host: str, port: int) -> Any:
         Address to which the server is bound.
     port : int
         Port; the next free one if it is busy, 0 for any.
+    token : str
+        Path of the page and of its connections; "" for a page without controls, at "/".
+    embedded : bool
+        Whether notebooks on this machine may frame the page.
 
     Returns
     -------
@@ -207,17 +266,22 @@ def open_server(title: str, host: str, port: int) -> Any:
     # Any browser can request a public tunnel; viser's handler calls this method.
     private = type("PrivateServer", (viser.ViserServer,), {"request_share_url": reject_tunnel})
     use_loop_events()
-    with quiet(), served_with_headers():
+    with quiet(), served_with_checks(host, token, embedded=embedded):
         server = private(host=host, port=port, label=title, verbose=False)
-    server.gui.configure_theme(
-        dark_mode=True, show_logo=False, show_share_button=False, control_width="large"
-    )
+    configure_panel(server, dark=True)
     server.gui.main_panel.dock_right()
     guard_inputs(server)
-    _reject_foreign_pages(server, host)
+    guard_scene(server)
     if port not in (0, server.get_port()):
         LOG.warning("port %d is busy, the page is on port %d", port, server.get_port())
     return server
+
+
+def configure_panel(server: Any, *, dark: bool) -> None:
+    """Set the theme of the panel, without links to other sites."""
+    server.gui.configure_theme(
+        dark_mode=dark, show_logo=False, show_share_button=False, control_width="large"
+    )
 
 
 @contextlib.contextmanager
@@ -242,18 +306,46 @@ def is_loopback(host: str) -> bool:
 
 
 def may_connect(origin: str | None, requested_host: str | None, bound_host: str) -> bool:
-    """Return whether a page from ``origin`` may open a connection.
+    """Return whether a page from ``origin`` may send a request for ``requested_host``.
 
     Only a page of this server may: its origin has the host and port of the request. A server on
     the loopback also requires a loopback name, because a foreign name can resolve to 127.0.0.1.
-    Programs other than browsers send no origin.
+    Programs other than browsers, and users who open an address, send no origin.
     """
-    if origin is None:
-        return True
-    page = urlsplit(origin)
-    if page.netloc != requested_host:
+    if not requested_host or not HOST.fullmatch(requested_host):
         return False
-    return not is_loopback(bound_host) or is_loopback(page.hostname or "")
+    if is_loopback(bound_host) and not is_loopback(urlsplit(f"//{requested_host}").hostname or ""):
+        return False
+    return origin is None or urlsplit(origin).netloc == requested_host
+
+
+MAX_LOGGED = 20
+"""Largest number of different reasons of rejected requests in the log."""
+
+
+def rejection(headers: Any, path: str, bound_host: str, token: str) -> str:
+    """Return why a request is rejected; "" if it is served.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        HTTP headers of the request.
+    path : str
+        Path of the request.
+    bound_host : str
+        Address to which the server is bound.
+    token : str
+        Token of a page with controls, else "".
+
+    """
+    origin, host = headers.get("Origin"), headers.get("Host")
+    if not may_connect(origin, host, bound_host):
+        source = f"host {host}" if origin is None else f"web page from {origin}"
+        return f"{source}: pages from other hosts are rejected"
+    given = path.partition("?")[0].strip("/")
+    if token and not compare_digest(given.encode(), token.encode()):
+        return "wrong token: this page can move the arm; open the whole address that was printed"
+    return ""
 
 
 def _check_address(host: str, port: int) -> None:
@@ -267,19 +359,3 @@ def _check_address(host: str, port: int) -> None:
         raise InvalidValue(
             f"host = '{host}' ({error}); expected 127.0.0.1 or an address of this machine"
         ) from error
-
-
-def _reject_foreign_pages(server: Any, host: str) -> None:
-    """Close each connection whose page was not served by this server."""
-    connections = server._websock_server
-
-    async def check(client: Any) -> None:
-        connection = connections._live_connections[client.client_id]
-        headers = connection.request.headers
-        origin = headers.get("Origin")
-        if not may_connect(origin, headers.get("Host"), host):
-            LOG.warning("connection of a web page from %s rejected", origin)
-            await connection.close(1008, "pages from other hosts are rejected")
-
-    connections.on_client_connect(check)
-    connections.disconnect_all_clients()  # clients that connected before this check

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,12 +12,19 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.state import State
 from arm_dynamics.core.status_summary import SUPPLY, TEMPERATURE, VOLTAGE, StatusSummary
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.viewer.page import ArmPage
+from arm_dynamics.model.named_configurations import named_configurations
+from arm_dynamics.viewer.page import CONTROL_HINT, ArmPage
 
 PORT = 8080
 
 
-def show_state(page: ArmPage, state: State, error: Vector | None, status: StatusSummary) -> None:
+def show_state(
+    page: ArmPage,
+    state: State,
+    error: Vector | None,
+    status: StatusSummary,
+    signals: Mapping[str, Vector] | None = None,
+) -> None:
     """Show a state of the page's arm with its status, efforts and voltages as far as known.
 
     Parameters
@@ -29,6 +37,8 @@ def show_state(page: ArmPage, state: State, error: Vector | None, status: Status
         Reference minus position [rad or m].
     status : StatusSummary
         Status of the run.
+    signals : mapping, optional
+        Further quantities of the plots, (nv,) each, by name with unit.
 
     """
     names, motors = page.joint_names, status.motors
@@ -36,6 +46,7 @@ def show_state(page: ArmPage, state: State, error: Vector | None, status: Status
         state.q, state.v, state.tau if np.isfinite(state.tau).all() else None,
         status.status_values(), None if error is None else state.q + error, time=state.time,
         voltage=motors(names, VOLTAGE, SUPPLY), temperature=motors(names, TEMPERATURE),
+        signals=signals, motors=status.motor_states(names),
     )  # fmt: skip
 
 
@@ -44,6 +55,9 @@ def open_page(
     port: int = PORT,
     *,
     interactive: bool = False,
+    control: bool = False,
+    control_hint: str = CONTROL_HINT,
+    embedded: bool = False,
     on_emergency: Callable[[], None] | None = None,
 ) -> ArmPage:
     """Open a page on 127.0.0.1 that shows ``arm``.
@@ -54,8 +68,8 @@ def open_page(
         The arm.
     port : int
         Port; the next free one if it is busy, 0 for any.
-    interactive : bool
-        Whether the page has sliders.
+    interactive, control, control_hint, embedded
+        As for ``ArmPage``.
     on_emergency : callable, optional
         Function of the emergency stop button; no button by default.
 
@@ -79,15 +93,27 @@ def open_page(
         title=arm.name,
         port=port,
         interactive=interactive,
+        control=control,
+        control_hint=control_hint,
+        embedded=embedded,
+        poses={name: q.tolist() for name, q in named_configurations(arm).items()},
         initial=arm.configuration("initial"),
         on_emergency_stop=on_emergency,
     )
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def show(
     arm: ArmModel, q: ArrayLike | None = None, *, port: int = PORT, interactive: bool = False
 ) -> ArmPage:
     """Show an arm in a browser: open its page on 127.0.0.1 and print the address.
+
+    In a notebook the returned page is shown in the output of its cell.
 
     Parameters
     ----------
@@ -115,7 +141,7 @@ def show(
         If the configuration has a wrong size or a non-finite entry.
 
     """
-    page = open_page(arm, port, interactive=interactive)
+    page = open_page(arm, port, interactive=interactive, embedded=in_notebook())
     try:
         page.show(arm.configuration("initial") if q is None else q)
     except BaseException:

@@ -12,8 +12,10 @@ from math import cos, sin
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from arm_dynamics.core.arrays import Matrix
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 
 Triple = tuple[float, float, float]
@@ -147,6 +149,12 @@ def pose_of(matrix: Any) -> ScenePose:
     x, y, z, w = Rotation.from_matrix(array[:3, :3]).as_quat().tolist()
     px, py, pz = array[:3, 3].tolist()
     return ScenePose((px, py, pz), (w, x, y, z))
+
+
+def rotation_matrix(wxyz: ArrayLike) -> Matrix:
+    """Return the rotation matrix (3, 3) of a quaternion."""
+    matrix: Matrix = Rotation.from_quat(np.roll(wxyz, -1)).as_matrix()
+    return matrix
 
 
 def _link(joint: Any, index: dict[str, int]) -> Link:

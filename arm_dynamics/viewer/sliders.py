@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import floor, isfinite, log10, pi
 from typing import Any
@@ -28,6 +28,7 @@ class JointSliders:
         initial: Sequence[float],
         units: Sequence[str] = (),
         *,
+        poses: Mapping[str, Sequence[float]],
         order: float | None = None,
     ) -> None:
         self._names, self._units = names, tuple(units) or ("rad",) * len(names)
@@ -47,13 +48,13 @@ class JointSliders:
                     zip(names, self.ranges, initial, strict=True)
                 )
             ]  # fmt: skip
-            zero = gui.add_button("Zero")
+            go = gui.add_button_group("Go to", tuple(poses), hint="named configurations of the arm")
         # Values that callbacks have used; a browser has moved a slider with another value.
         self._handled = [slider.value for slider in self._sliders]
         self._touched = False
         for slider in self._sliders:
             slider.on_update(self._moved)
-        zero.on_click(lambda _: self.set((0.0,) * len(names)))
+        go.on_click(lambda event: self.set(poses[event.target.value]))
 
     @property
     def target(self) -> Target:

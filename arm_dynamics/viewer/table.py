@@ -26,6 +26,8 @@ LEGEND = (
     " &nbsp;<span style='color:#ff5c5c'>&#9644;</span> at a limit</div>"
 )
 """Legend of the bars below the rows."""
+FAULT = "var(--mantine-color-red-text, #ff5c5c)"
+"""Color of a fault."""
 MAX_NAME_LENGTH = 12
 """Largest number of characters of a joint's name on the panel."""
 
@@ -71,6 +73,43 @@ def table_html(
     grid = f"<table style='{GRID}'><tr><th></th>{head}</tr>{rows}</table>"
     box = f'<div style="{STYLE};container-type:inline-size;overflow-x:auto">'
     return f"{NARROW}{box}{grid}{LEGEND}</div>"
+
+
+MotorStates = Mapping[str, tuple[str, bool]]
+"""State of a motor, such as its fault or torque, and whether it is OK, by joint."""
+
+
+def motors_html(names: Sequence[str], sample: HistorySample, states: MotorStates) -> str:
+    """Return the table of the motors; "" if no motor reports anything."""
+    rows = []
+    for i, name in enumerate(names):
+        cells = [
+            "" if values is None or not isfinite(values[i]) else f"{values[i]:.1f}"
+            for values in (sample.voltage, sample.temperature)
+        ]
+        text, ok = states.get(name, ("", True))
+        if not (any(cells) or text):
+            continue
+        style = "" if ok else f"color:{FAULT};font-weight:700;"
+        numbers = "".join(f"<td style='{RIGHT}'>{cell}</td>" for cell in cells)
+        rows.append(
+            f"<tr><td style='{NAME}' title='{escape(name)}'>{escape(short(name))}</td>{numbers}"
+            f"<td style='{style}padding-left:8px'>{escape(text)}</td></tr>"
+        )
+    if not rows:
+        return ""
+    head = "".join(
+        f"<th style='{align};{DIM}'>{title}</th>"
+        for title, align in (
+            ("V", RIGHT),
+            ("°C", RIGHT),
+            ("motor", "text-align:left;padding-left:8px"),
+        )
+    )
+    return (
+        f'<div style="{STYLE}"><table style="{GRID}"><tr><th></th>{head}</tr>{"".join(rows)}'
+        "</table></div>"
+    )
 
 
 def _row(

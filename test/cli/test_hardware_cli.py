@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser import Client
+from browser import Panel
 from hardware_terminal import Line, User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
@@ -879,10 +879,13 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(terminal, arm_line):
         user.press("yes\n")
         user.wait("active")
         (url,) = re.findall(r"http://\S+", user.output)
-        with Client(url) as browser:
-            browser.press("EMERGENCY STOP")
-            seen.append(arm_line.torques)
+        with Panel(url) as panel:
+            words = "view only, the arm cannot be moved: run the command with --control"
+            panel.wait_for(lambda: words in panel.text, "no line about the view-only page")
+            assert not panel.sliders
+            panel.push("EMERGENCY STOP")
             user.wait("emergency")
+            seen.append(arm_line.torques)
 
     words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
     code, printed = terminal(user, *words)
@@ -890,6 +893,36 @@ def test_the_emergency_stop_of_the_viewer_page_ends_run(terminal, arm_line):
     assert seen, printed
     assert "the viewer" in printed.split("stopped:")[1]
     assert arm_line.torques == 0
+
+
+def test_sliders_of_the_page_move_the_arm_with_control(terminal, arm_line):
+    def user(user):
+        user.wait("moves to the targets of the page")
+        user.wait("Enable torque? Type yes:")
+        user.press("yes\n")
+        user.wait("active")
+        (url,) = re.findall(r"http://\S+", user.output)
+        with Panel(url) as panel:
+
+            def reads(condition):  # the terminal is also read, else the command waits
+                user.look(0.05)
+                return condition()
+
+            name = "wrist_roll"
+            panel.wait_for(lambda: reads(lambda: name in panel.sliders), "no sliders")
+            panel.set(name, panel.sliders[name] + 0.2)
+            panel.wait_for(lambda: reads(lambda: "targets reached" in panel.text), "no motion")
+            panel.wait_for(lambda: reads(lambda: "torque on" in panel.text), "no motors")
+        moved.append(arm_line.arm.state.q[4] - before)
+        user.press("q")
+
+    words = ("run", "so101", *at_port(arm_line), "--page-port", 0, "--rate", 50, "--duration", 60)
+    before, moved = arm_line.arm.state.q[4], []
+    code, printed = terminal(user, *words, "--control")
+    assert code == 0, printed
+    assert moved == [pytest.approx(0.2, abs=0.05)]
+    with pytest.raises(ConfigError, match="--control: expected a page"):
+        hardware.run(["run", "so101", "--control", "--headless"])
 
 
 # --- calibrate

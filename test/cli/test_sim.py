@@ -8,7 +8,9 @@ import sys
 import pytest
 
 pytest.importorskip("viser", reason="viser is not installed")
+import chromium
 from browser import Panel
+from websockets.exceptions import InvalidStatus
 
 from arm_dynamics.cli import sim as command
 from arm_dynamics.core.errors import ArmDynamicsError
@@ -20,6 +22,20 @@ sys.modules["rclpy"] = None
 from arm_dynamics.cli.start import main
 main()
 """
+STOP_WHILE_SCROLLED = """(() => {
+  const panel = document.querySelector('.mantine-ScrollArea-viewport');
+  panel.scrollTop = panel.scrollHeight;
+  const buttons = [...document.querySelectorAll('button')];
+  const stop = buttons.find(e => e.innerText === 'EMERGENCY STOP').getBoundingClientRect();
+  const x = stop.x + stop.width / 2, y = stop.y + stop.height / 2;
+  const top = document.elementFromPoint(x, y)?.closest('button')?.innerText;
+  return panel.scrollTop > 100 && top === 'EMERGENCY STOP' && stop.height > 20;
+})()"""
+"""Whether the emergency stop can be clicked although the panel is at its end."""
+SHEET = '[style*="max-height: 60%"]'
+"""The panel of a narrow screen."""
+FREE_HEIGHT = """Math.min(...[...document.querySelectorAll('button')].filter(
+  e => e.innerText === 'Pause').map(e => e.closest('[class*=Paper]').getBoundingClientRect().y))"""
 LINE = re.compile(r"t +\d+\.\d+ s  max error \d+\.\d+ rad  +\d+ commands/s(?:  RTF 0\.\d+)?")
 
 
@@ -107,6 +123,71 @@ def test_pause_reset_and_push(run):
     run.reports("would change by")
 
 
+def position(run, joint):
+    """Return the position of a joint in the table of the page [rad]."""
+    row = re.search(rf"title='{joint}'.*?>([+-]\d+\.\d+)<", run.page.text)
+    return float(row[1])
+
+
+def test_steps_and_speed(run):
+    run.page.push("Pause")
+    run.page.wait_for(lambda: "Step" in run.page.offered, "no steps")
+    run.page.push("Step")
+    run.reports("step: 1 control periods")
+    run.page.push("Step 0.1 s")
+    run.reports("step: 50 control periods")
+    run.page.push("Continue")
+    run.page.wait_for(lambda: "Step" not in run.page.offered, "steps while running")
+    run.page.set("Speed", "0.25")
+    run.reports("speed: 0.25 x real time")
+    run.page.wait_for(lambda: "RTF 0.2" in run.output, "no slow motion")
+    run.page.set("Speed", "1")
+    run.reports("speed: 1 x real time")
+
+
+def test_the_controller_is_switched_and_its_margins_are_shown(run):
+    run.page.wait_for(lambda: "stability margins: gain" in run.page.text, "no margins")
+    menu = run.page.named("Controller")[0]
+    assert {"pid", "pid_gravity", "computed_torque"} <= {*menu["props"]["options"]}
+    assert "impedance" not in menu["props"]["options"]
+    before = menu["value"]
+    other = "pid" if before != "pid" else "pid_gravity"
+    run.page.set("Controller", other)
+    run.reports(f"controller: {other}")
+    run.page.set("Controller", before)
+    run.reports(f"controller: {before}")
+
+
+def test_a_named_pose_and_the_handle_of_the_tool_move_the_arm(run):
+    run.page.push("zero")
+    run.page.wait_for(lambda: abs(position(run, "R2")) < 2e-3, "R2 is not at zero")
+    run.page.push("initial")
+    run.page.wait_for(lambda: abs(position(run, "R2") + 1.1) < 0.01, "R2 is not at -1.1 rad")
+    run.page.wait_for(lambda: "joint targets reached" in run.page.text, "no result")
+    handle = run.page.wait_for(lambda: run.page.nodes.get("/target"), "no handle")
+    at = [*handle["position"]]
+    before = [position(run, f"R{i}") for i in range(1, 6)]
+    run.page.drag_handle("/target", (at[0], at[1] + 0.01, at[2]), (at[0], at[1] + 0.03, at[2]))
+    run.page.wait_for(
+        lambda: max(abs(position(run, f"R{i + 1}") - q) for i, q in enumerate(before)) > 0.02,
+        "the arm does not follow the handle",
+    )
+    run.reports("joint targets reached")
+
+
+def test_a_drag_of_a_link_pushes_the_arm(run):
+    names = [n for n, m in run.page.nodes.items() if n.startswith("/arm/") and "Glb" in m["type"]]
+    shape = max(names, key=lambda name: name.count("/"))
+    tool = run.page.nodes["/target"]["position"]
+    far = (tool[0], tool[1] + 0.3, tool[2])
+    before = position(run, "R1")
+    run.page.drag_node(shape, "start", tool, tool)
+    run.page.drag_node(shape, "update", tool, far)
+    run.page.wait_for(lambda: abs(position(run, "R1") - before) > 1e-3, "the arm is not pushed")
+    run.page.drag_node(shape, "end", tool, far)
+    run.page.wait_for(lambda: abs(position(run, "R1") - before) < 1e-3, "the push does not end")
+
+
 def test_an_emergency_stop_is_shown_and_released_and_the_run_continues(run):
     run.page.push("EMERGENCY STOP")
     run.reports("emergency stop by the page")
@@ -133,6 +214,41 @@ def test_payload_and_gains_are_set_or_rejected_with_the_reason(run):
     run.page.wait_for(lambda: run.page.named("p")[-1]["value"] == before, "the field keeps it")
     run.page.set("p", f"{0.9 * float(before):.6g}")
     run.reports(f"R5: p = {0.9 * float(before):.6g}")
+
+
+def test_the_address_has_a_token_and_another_one_is_rejected(run):
+    root, _, token = run.page._url.rpartition("/")
+    assert len(token) > 20
+    with pytest.raises(InvalidStatus, match="403"):
+        Panel(root)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium.PROGRAM is None, reason="Chromium is not installed")
+def test_the_controls_work_in_chromium_at_each_width(run):
+    """By mouse clicks, with another browser open and across a reload while the arm moves."""
+    if "Start demo" in run.page.offered:
+        run.page.push("Start demo")
+    with chromium.tab(run.page._url) as tab:
+        tab.wait_for("document.querySelector('canvas') !== null")
+        tab.click("Pause")
+        run.page.wait_for(lambda: "Continue" in run.page.offered, "no pause by a click")
+        tab.click("Continue")
+        run.page.wait_for(lambda: "Pause" in run.page.offered, "no end of the pause by a click")
+        tab.reload()
+        tab.box("Pause")
+        for width, height in ((1280, 800), (390, 844)):
+            tab.size(width, height)
+            tab.wait_for(f"!!document.querySelector('{SHEET}') === {str(width < 576).lower()}")
+            tab.wait_for(STOP_WHILE_SCROLLED)
+        free = tab.value(FREE_HEIGHT)
+        assert free > 0.5 * 844, "the panel leaves too little of a narrow screen for the arm"
+        tab.click("EMERGENCY STOP")
+        run.reports("emergency stop by the page")
+        assert not tab.outside()
+    run.page.push("Release")
+    run.page.push("Release now")
+    run.reports("emergency stop released")
 
 
 def test_an_interrupt_ends_the_run_with_0(run):

@@ -113,6 +113,46 @@ def test_pause_and_continue(sim):
     sim.ros.wait_longer(sim.states, 0.1)
 
 
+def test_steps_and_speed_are_those_of_the_simulator(sim):
+    sim.page.push("Pause")
+    sim.page.wait_for(lambda: "Step 0.1 s" in sim.page.offered, "no steps")
+    sim.page.push("Step 0.1 s")
+    sim.reports("step: 50 control periods")
+    assert sim.ros.get("simulator", "step_count") == 50
+    sim.page.push("Continue")
+    sim.page.wait_for(lambda: "Pause" in sim.page.offered, "no end of the pause")
+    sim.page.set("Speed", "0.5")
+    sim.reports("speed: 0.5 x real time")
+    assert sim.ros.get("simulator", "real_time_factor") == 0.5
+    assert sim.ros.set("simulator", real_time_factor=1.0)[0].successful
+    menu = sim.page.named("Speed")[0]
+    sim.page.wait_for(lambda: menu["value"] == "1", "another client's value is not shown")
+
+
+def test_the_controller_is_switched_and_its_margins_are_shown(sim):
+    sim.page.wait_for(lambda: "stability margins: gain" in sim.page.text, "no margins")
+    before = sim.ros.get("joint_controller", "controller")
+    assert sim.page.named("Controller")[0]["value"] == before
+    sim.page.set("Controller", "pid")
+    sim.reports("controller: pid")
+    assert sim.ros.get("joint_controller", "controller") == "pid"
+    sim.page.set("Controller", before)
+    sim.reports(f"controller: {before}")
+
+
+def test_a_drag_of_a_link_pushes_the_arm_until_its_end(sim):
+    before = sim.rest()
+    names = [n for n, m in sim.page.nodes.items() if n.startswith("/arm/") and "Glb" in m["type"]]
+    shape = max(names, key=lambda name: name.count("/"))
+    tool = sim.page.nodes["/target"]["position"]
+    far = (tool[0], tool[1] + 0.3, tool[2])
+    sim.page.drag_node(shape, "start", tool, tool)
+    sim.page.drag_node(shape, "update", tool, far)
+    sim.page.wait_for(lambda: np.abs(sim.q - before).max() > 1e-3, "the arm is not pushed")
+    sim.page.drag_node(shape, "end", tool, far)
+    sim.page.wait_for(lambda: np.abs(sim.q - before).max() < 1e-3, "the push does not end")
+
+
 @pytest.mark.slow
 def test_reset_moves_the_arm_to_its_initial_configuration(sim):
     sim.page.set("R1", -0.5)

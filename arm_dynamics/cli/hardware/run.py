@@ -34,6 +34,7 @@ from arm_dynamics.control.config import (
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import Number, port, seconds
 from arm_dynamics.core.state import State
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
@@ -44,6 +45,7 @@ from arm_dynamics.identification.excitation.excitation_start import (
 )
 from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.viewer import ArmPage
+from arm_dynamics.viewer.loop_controls import LoopControls
 from arm_dynamics.viewer.show import open_page
 
 RATE = 200.0
@@ -57,6 +59,7 @@ Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an
 falls: support it.
 Enable torque?"""
 HOLD = "holds its configuration"
+PAGE = "moves to the targets of the page"
 EXCITATION = (
     "moves to the start configuration of {file}, runs its {duration:g} s and holds. The motion to"
     " the start, the floor and objects around the arm are not checked. It runs"
@@ -67,6 +70,8 @@ REPEAT = "the excitation has ended; q ends the run, then run it again"
 def run(arguments: Sequence[str]) -> int:
     """Check the arm, confirm, run the controller; return 0 after a run without a trip, else 1."""
     args = command_parser().parse_args(arguments)
+    if args.control and (args.headless or args.excitation is not None):
+        raise ConfigError("--control: expected a page; omit --headless and --excitation")
     require_terminal("run")
     arm = hardware_options.arm_with_hardware(args)
     file = args.gains or parameter_file(args.arm)
@@ -77,7 +82,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.payload and args.payload_modeled:
         controller.set_model(arm_options.with_payload(arm, args))
     period = 1 / (args.rate or float(node.get("update_rate", RATE)))
-    excitation, motion = None, HOLD
+    excitation, motion = None, PAGE if args.control else HOLD
     if args.excitation is not None:
         with waiting(f"checking {args.excitation}"):
             excitation = checked_excitation(arm, Excitation.load(args.excitation))
@@ -101,14 +106,24 @@ def run(arguments: Sequence[str]) -> int:
             log = stack.enter_context(closing(StateLog(arm, args.record, events)))
         if not args.headless and find_spec("viser") is not None:
             stop = partial(driver.emergency_stop, "the viewer")
-            page = stack.enter_context(open_page(arm, args.page_port, on_emergency=stop))
+            page = stack.enter_context(
+                open_page(
+                    arm,
+                    args.page_port,
+                    control=args.control,
+                    control_hint="run the command with --control",
+                    on_emergency=stop,
+                )
+            )
             print(page.url)
         loop = ControlLoop(driver, controller, events, self_collision=args.self_collision)
         duration = args.duration or float("inf")
+        controls = None if page is None or not args.control else LoopControls(page, loop)
         with torque_session({"": loop}, loop.step, period) as session:
             interrupted = not run_cycles(
-                session, loop, driver, duration, excitation=excitation, page=page, log=log
-            )
+                session, loop, driver, duration, excitation=excitation, page=page, log=log,
+                controls=controls,
+            )  # fmt: skip
         return exit_code(session.trips) or int(interrupted)
 
 
@@ -133,6 +148,8 @@ def command_parser() -> argparse.ArgumentParser:
     add("--headless", action="store_true", help="without the viewer")
     text = "do not stop the arm before its links touch"
     add("--no-self-collision", dest="self_collision", action="store_false", help=text)
+    text = "sliders on the page move the arm; its address then contains a token"
+    add("--control", action="store_true", help=text)
     text = "port of the viewer; 0 for any free one (default: 8080)"
     add("--page-port", type=port("--page-port"), default=8080, metavar="PORT", help=text)
     return parser
@@ -147,6 +164,7 @@ def run_cycles(
     excitation: JointTrajectory | None = None,
     page: ArmPage | None = None,
     log: StateLog | None = None,
+    controls: LoopControls | None = None,
 ) -> bool:
     """Run control cycles for ``duration`` [s] or until the session ends.
 
@@ -170,6 +188,8 @@ def run_cycles(
         Page that shows the measured state unless a joint has no feedback.
     log : StateLog, optional
         Recording of states and commands.
+    controls : LoopControls, optional
+        Targets from the page.
 
     Returns
     -------
@@ -204,9 +224,25 @@ def run_cycles(
             loop.follow(motion)
         if page is not None and np.isfinite([state.q, state.v]).all():
             effort = state.tau if np.isfinite(state.tau).all() else None
-            page.show(state.q, state.v, effort, time=state.time)
+            desired = None if loop.reference is None else loop.reference.q
+            feedback = driver.feedback
+            page.show(
+                state.q, state.v, effort, reference=desired, time=state.time,
+                voltage=feedback.supply, temperature=feedback.temperature,
+                motors=_motor_states(driver),
+            )  # fmt: skip
+        if controls is not None:
+            controls.update()
     session.line.end(_status(loop, driver))
     return not interrupted
+
+
+def _motor_states(driver: MotorBusDriver) -> dict[str, tuple[str, bool]]:
+    """Return the fault or the torque of each motor, and whether it is OK."""
+    names = driver.arm.joint_names
+    rows = zip(names, driver.feedback.fault, driver.feedback.enabled, strict=True)
+    torque = {True: "torque on", False: "torque off", None: ""}
+    return {name: (fault or torque[enabled], not fault) for name, fault, enabled in rows}
 
 
 def _status(loop: ControlLoop, driver: MotorBusDriver) -> str:

@@ -104,7 +104,7 @@ def start_nodes(children: ChildProcesses, options: argparse.Namespace, run: str)
         arguments = ros_arguments(model | {RUN: run} | parameters, file)
         children.start(node, f"arm_dynamics.ros.nodes.{node}", arguments)
     if not options.headless:
-        page = ros_arguments(model | {"port": options.port, "controls": True})
+        page = ros_arguments(model | {"port": options.port, "controls": options.control})
         children.start("viewer", "arm_dynamics.ros.nodes.viewer", page)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
-from threading import Thread
 
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Vector3, WrenchStamped
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
 from rclpy.qos import qos_profile_parameter_events
+from std_msgs.msg import Header
 from std_srvs.srv import SetBool, Trigger
 
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core import plugins
+from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.model.arm_model import ArmModel
@@ -27,14 +30,10 @@ from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.topics.services import Remote, RemoteParameters
 from arm_dynamics.ros.topics.topic_driver import StateSubscription
-from arm_dynamics.simulation.simulation_parameters import PAYLOAD
-from arm_dynamics.viewer.controls import Controls
+from arm_dynamics.simulation.simulation_parameters import FACTOR, PAYLOAD
 from arm_dynamics.viewer.show import PORT, open_page, show_state
 from arm_dynamics.viewer.simulation_controls import (
-    GAINS,
-    LOADS,
     Setting,
-    SettingFields,
     Settings,
     SimulationControls,
     load_settings,
@@ -47,7 +46,8 @@ class ViewerNode(Node):
     """Shows ``joint_states`` on a page bound to 127.0.0.1.
 
     The page is view-only except for an emergency stop button, which publishes ``emergency_stop``.
-    The parameter ``controls`` adds the ``SimulationControls`` of a simulated arm.
+    The parameter ``controls`` adds the ``SimulationControls`` of a simulated arm; the address then
+    contains a token.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,13 @@ class ViewerNode(Node):
         reject = partial(self._throttle.warn, "/diagnostics")
         listen(self, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         self._emergency = StopRequest(self, self._status)
-        self.page = open_page(self._arm, port, on_emergency=self.stop_arm)
+        self.page = open_page(
+            self._arm,
+            port,
+            control=controls,
+            control_hint="for a simulated arm, start the viewer with controls:=true",
+            on_emergency=self.stop_arm,
+        )
         self._controls = (
             SimulationControls(
                 RemoteSimulation(self, self._arm), self._arm, self.page, self._status
@@ -89,7 +95,7 @@ class ViewerNode(Node):
             if self.page.emergency is not None:
                 self.page.emergency.show(self._status.emergency)
             if self._controls is not None:
-                self._controls.update(reference)
+                self._controls.update(reference, None if state is None else state.q)
         self.page.close()
 
     def stop_arm(self) -> None:
@@ -108,17 +114,33 @@ class RemoteSimulation:
     def __init__(self, node: Node, arm: ArmModel) -> None:
         self._node, self._arm = node, arm
         self._pause = Remote(node, SetBool, "simulator/pause")
+        self._step = Remote(node, Trigger, "simulator/step")
         self._reset = Remote(node, Trigger, "simulator/reset")
         self._release = Remote(node, Trigger, "simulator/reset_emergency_stop")
         self._push = Remote(node, Trigger, "simulator/push")
+        self._wrench = node.create_publisher(WrenchStamped, "simulator/link_wrench", 1)
         self._demo = RemoteDemo(node)
+        self._simulator = RemoteParameters(node, "simulator")
+        self._controller = RemoteParameters(node, "joint_controller")
+        space = node.get_namespace().rstrip("/")
+        self._nodes = {f"{space}/simulator", f"{space}/joint_controller"}
+        self.changes = 0
+        profile = qos_profile_parameter_events
+        listen(node, ParameterEvent, "/parameter_events", self._note, profile, lambda _: None)
+
+    def _note(self, event: ParameterEvent) -> None:
+        self.changes += event.node in self._nodes
 
     @property
     def ready(self) -> bool:
-        """Whether all services of the simulator exist."""
-        return all(
-            service.ready for service in (self._pause, self._reset, self._push, self._release)
+        """Whether all services of the simulator and the parameters of the controller exist."""
+        services = (self._pause, self._step, self._reset, self._push, self._release)
+        remotes: tuple[Remote | RemoteParameters, ...] = (
+            *services,
+            self._simulator,
+            self._controller,
         )
+        return all(remote.ready for remote in remotes)
 
     @property
     def demo_running(self) -> bool | None:
@@ -133,6 +155,11 @@ class RemoteSimulation:
         """Pause or continue the simulation."""
         return self._pause.do(SetBool.Request(data=paused))
 
+    def step(self, duration: float) -> str:
+        """Simulate ``duration`` [s], at least one control period, while paused."""
+        self._simulator.set({"step_count": max(1, round(duration / self._period()))})
+        return self._step.do()
+
     def reset(self) -> str:
         """Set the arm to rest at its initial configuration."""
         return self._reset.do()
@@ -140,6 +167,14 @@ class RemoteSimulation:
     def push(self) -> str:
         """Apply an impulse to the tool."""
         return self._push.do()
+
+    def pull(self, link: str, wrench: Vector) -> None:
+        """Publish a wrench on a link."""
+        message = WrenchStamped(header=Header(frame_id=link))
+        for part, values in (("force", wrench[:3]), ("torque", wrench[3:])):
+            x, y, z = values.tolist()
+            setattr(message.wrench, part, Vector3(x=x, y=y, z=z))
+        self._wrench.publish(message)
 
     def release(self) -> str:
         """Reset the emergency stop."""
@@ -153,59 +188,51 @@ class RemoteSimulation:
         """Request the end of the demo motion; return whether it has ended."""
         return self._demo.end()
 
-    def show_settings(self, controls: Controls) -> Callable[[], None]:
-        """Add payload, push and gains; return the function that updates them."""
-        return RemoteFields(self._node, controls).update
+    def speed(self) -> Setting:
+        """Return the real-time factor."""
+        return _settings(self._simulator, FACTOR.name)[FACTOR.name]
 
+    def controller(self) -> tuple[Controller, ArmModel, float]:
+        """Return the controller with its gains, the simulated arm, and the control period [s]."""
+        name = str(self._controller.value("controller"))
+        masses = (_payload(self._controller), _payload(self._simulator))
+        model, simulated = (self._arm.with_payload(m.number if m else 0.0) for m in masses)
+        with plugins.guarded("controllers", name):
+            controller: Controller = plugins.load_class("controllers", name)(self._arm)
+        gains: dict[str, dict[str, float]] = {}
+        for (group, label), setting in self.gains().items():
+            gains.setdefault(group, {})[label] = setting.number
+        controller.set_gains(gains)
+        controller.set_model(model)
+        return controller, simulated, self._period()
 
-class RemoteFields:
-    """Payload, push and gains; read again if a parameter of their nodes changes."""
+    def set_controller(self, name: str) -> str:
+        """Switch to another controller."""
+        self._controller.set({"controller": name})
+        return f"controller: {name}"
 
-    def __init__(self, node: Node, controls: Controls) -> None:
-        self._simulator = RemoteParameters(node, "simulator")
-        self._controller = RemoteParameters(node, "joint_controller")
-        space = node.get_namespace().rstrip("/")
-        self._nodes = {f"{space}/simulator", f"{space}/joint_controller"}
-        self._folders = (
-            SettingFields(controls, LOADS, self._loads),
-            SettingFields(controls, GAINS, self._gains),
-        )
-        self._due, self._thread = True, Thread()
-        profile = qos_profile_parameter_events
-        listen(node, ParameterEvent, "/parameter_events", self._note, profile, lambda _: None)
-
-    def update(self) -> None:
-        """Read changed parameters, in a thread that may wait."""
-        ready = self._simulator.ready and self._controller.ready
-        if self._due and ready and not self._thread.is_alive():
-            self._due = False
-            self._thread = Thread(target=self._read, name="parameters", daemon=True)
-            self._thread.start()
-
-    def _read(self) -> None:
-        try:
-            for folder in self._folders:
-                folder.read()
-        except ArmDynamicsError:
-            self._due = True  # a node is busy or ending: try again
-
-    def _note(self, event: ParameterEvent) -> None:
-        self._due = self._due or event.node in self._nodes
-
-    def _loads(self) -> Settings:
+    def loads(self) -> Settings:
+        """Return payload and push."""
         push = _settings(self._simulator, "push")
-        payloads = (
-            _settings(remote, PAYLOAD.name).get(PAYLOAD.name)
-            for remote in (self._simulator, self._controller)
-        )
+        payloads = _payload(self._simulator), _payload(self._controller)
         return load_settings({n.rpartition(".")[2]: s for n, s in push.items()}, *payloads)
 
-    def _gains(self) -> Settings:
+    def gains(self) -> Settings:
+        """Return the gains of the active controller."""
         parameters = {}
         for name, setting in _settings(self._controller, "gains").items():
             group, _, gain = name.removeprefix("gains.").rpartition(".")
             parameters[group, gain] = setting
         return parameters
+
+    def _period(self) -> float:
+        """Return the control period [s]."""
+        return 1 / float(self._simulator.value("update_rate"))
+
+
+def _payload(remote: RemoteParameters) -> Setting | None:
+    """Return the payload of the simulated arm or of the controller's model."""
+    return _settings(remote, PAYLOAD.name).get(PAYLOAD.name)
 
 
 def _settings(remote: RemoteParameters, prefix: str) -> dict[str, Setting]:

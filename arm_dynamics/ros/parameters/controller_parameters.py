@@ -10,6 +10,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from arm_dynamics.control.config import NAMELESS
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controller_choice import successor
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller, Gains
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
@@ -150,18 +151,6 @@ def show_gains(node: Node, controller: Controller) -> None:
     )
 
 
-def common_gains(before: Controller, after: Controller) -> Gains:
-    """Return the active gains that have the same meaning and unit in another controller."""
-    return {
-        group: {
-            spec.name: before.values[group][spec.name]
-            for spec in parameters
-            if spec in before.parameter_groups.get(group, ())
-        }
-        for group, parameters in after.parameter_groups.items()
-    }
-
-
 def redeclare_gains(node: Node, before: Controller, after: Controller) -> None:
     """Replace the gains of one controller by those of another; common gains stay declared."""
     for group, parameters in before.parameter_groups.items():
@@ -210,11 +199,8 @@ class ControllerParameters:
             raise ConfigError(
                 f"parameters set with {NAME} = {others}; expected none; set {NAME} first"
             )
-        with plugins.guarded("controllers", values[NAME]):
-            controller = joint_space_controller_class(values[NAME])(self._nominal)
-        controller.slow_down(self.controller.scale)  # else reduced defaults would count as given
-        controller.set_gains(common_gains(self.controller, controller))
-        controller.set_model(self._model.arm)
+        joint_space_controller_class(values[NAME])  # raises for a task-space controller
+        controller = successor(self.controller, values[NAME], self._nominal)
         self._tabulate(controller)
         warm_up_controller(
             controller

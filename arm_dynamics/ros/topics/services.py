@@ -97,6 +97,13 @@ class RemoteParameters:
             if not result.successful:
                 raise InvalidValue(result.reason)
 
+    def value(self, name: str) -> Any:
+        """Return one parameter; raise InvalidValue if the node does not have it."""
+        (value,) = self._services["get"].call(GetParameters.Request(names=[name])).values or (None,)
+        if value is None:
+            raise InvalidValue(f"parameter {name}: not declared; expected a parameter of the node")
+        return parameter_value_to_python(value)
+
     def numbers(self, *prefixes: str) -> dict[str, float]:
         """Return the numeric parameters under or equal to one of ``prefixes``."""
         listed = self._services["list"].call(ListParameters.Request(prefixes=list(prefixes)))

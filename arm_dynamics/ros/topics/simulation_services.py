@@ -1,23 +1,30 @@
-"""Services of a simulator: pause, step, reset and push."""
+"""Services of a simulator, pause, step, reset and push, and its topic link_wrench."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from std_srvs.srv import SetBool, Trigger
 
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.parameters.ros_parameters import declare_list, declare_live, declare_number
+from arm_dynamics.ros.topics.diagnostics import Throttle
 from arm_dynamics.ros.topics.services import serve
 from arm_dynamics.simulation.simulation import Simulation
 from arm_dynamics.simulation.simulation_control import SimulationControl, push_parameters
 
 
 class SimulationServices:
-    """Serves ``~/pause``, ``~/step``, ``~/reset`` and ``~/push`` by ``control``."""
+    """Serves ``~/pause``, ``~/step``, ``~/reset``, ``~/push`` and ``~/link_wrench`` by ``control``.
+
+    A message on ``~/link_wrench`` is a wrench in the frame of the link that its header names.
+    """
 
     def __init__(
         self, node: Node, simulation: Simulation, arm: ArmModel, control: SimulationControl
@@ -35,6 +42,13 @@ class SimulationServices:
         serve(node, Trigger, "~/step", lambda _: control.step(int(self._value("step_count"))))
         serve(node, Trigger, "~/reset", lambda _: self.reset())
         serve(node, Trigger, "~/push", lambda _: self.push())
+        reject = partial(Throttle(node.get_logger()).warn, "~/link_wrench")
+        listen(node, WrenchStamped, "~/link_wrench", self._pull, 1, reject)
+
+    def _pull(self, message: WrenchStamped) -> None:
+        force, torque = message.wrench.force, message.wrench.torque
+        wrench = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+        self._control.pull(message.header.frame_id, wrench)
 
     def check(self, values: Mapping[str, Any]) -> None:
         """Raise for an unknown configuration, invalid positions, and a count below 1."""

@@ -15,6 +15,8 @@ from arm_dynamics.model.arm_model import ArmModel
 
 REACTION_TIME = 0.03
 """Time [s] from a measurement to the braking of the joints."""
+HARD_STOP = 3.0
+"""Deceleration of a stop before a contact over the default of the arm."""
 PLANNED = 1.2
 """Clearance of trajectories over the one at which the arm is stopped."""
 SPEED_SAMPLES = 33
@@ -42,7 +44,8 @@ class CollisionAvoidance:
         self._cycle = ClearanceMonitor(arm, clearance)
         self._motion = ClearanceMonitor(arm, PLANNED * clearance)
         self._lock = Lock()  # of ``_motion``: trajectories arrive in other threads than the loop's
-        self._deceleration = default_deceleration(arm)
+        self.deceleration: Vector = HARD_STOP * default_deceleration(arm)
+        """Deceleration (nv,) [rad/s² or m/s²] of a stop before a contact."""
 
     def contact_ahead(self, state: State) -> Contact | None:
         """Return a contact where the arm would rest if it stopped now, or None.
@@ -50,7 +53,7 @@ class CollisionAvoidance:
         q_rest = q + v (T + |v| / 2 a), with the reaction time T and the deceleration a.
         """
         v = state.v
-        rest = state.q + v * (REACTION_TIME + 0.5 * np.abs(v) / self._deceleration)
+        rest = state.q + v * (REACTION_TIME + 0.5 * np.abs(v) / self.deceleration)
         return self._cycle.stop_contact(state.q, rest)
 
     def check(self, trajectory: Trajectory, now: float) -> None:

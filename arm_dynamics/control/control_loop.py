@@ -241,7 +241,7 @@ class ControlLoop:
         contact = self.collision_avoidance.contact_ahead(state)
         if contact is not None:
             self.events.report("control_restarted", f"{contact}: stopping")
-            self.stop_from_state(state)
+            self.stop_from_state(state, self.collision_avoidance.deceleration)
             self._contact_stop = generator.number
 
     def restart(self, state: State) -> None:

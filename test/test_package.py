@@ -205,7 +205,7 @@ def test_colcon_installs_every_resource_and_executable(workspace):
         for file in files:
             installed = prefix / "share/arm_dynamics" / file.relative_to(ROOT)
             if "_moveit_config/" in str(file):  # a separate package
-                installed = prefix / "share" / file.relative_to(ROOT / "config/moveit")
+                installed = prefix / "share/" / file.relative_to(ROOT / "config/moveit")
             assert installed.read_bytes() == file.read_bytes()
     index = {file.name for file in (prefix / "share/ament_index/resource_index/packages").iterdir()}
     assert index == {"arm_dynamics", "so101_moveit_config", "puma560_moveit_config"}

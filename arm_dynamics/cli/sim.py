@@ -275,7 +275,9 @@ class _Run:
         with waiting("compiling the simulation"):
             self.simulation, factor = build_simulation(options, arm)
         self.control = SimulationControl(
-            self.simulation, self._requests, release="it is released on the page"
+            self.simulation,
+            self._requests,
+            release="it is released on the page" if options.control else "the next start",
         )
         options.period = self.simulation.period
         controller = controller_of(arm, options, joint_controllers())

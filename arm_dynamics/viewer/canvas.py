@@ -57,7 +57,7 @@ class Canvas:
         self._names, self._limits = names, list(limits)
         joints = urdf.joint_map
         self._units = ["m" if joints[n].type == "prismatic" else "rad" for n in names]
-        stage = Stage(server, sphere)
+        self.stage = Stage(server, sphere)
         self._arm = ArmDrawing(server.scene, "/arm", urdf, skeleton)
         self._ghost = ArmDrawing(server.scene, "/reference", urdf, skeleton, ghost=True)
         self.trace = ToolPathLine(server.scene, chain, sphere.radius / 500)
@@ -82,7 +82,7 @@ class Canvas:
         clear = server.gui.add_button("Clear path", order=Order.PATH)
         clear.on_click(lambda _: self.trace.clear())
         theme = server.gui.add_dropdown("Theme", tuple(THEMES), order=Order.PATH)
-        theme.on_update(lambda _: stage.set_theme(theme.value))
+        theme.on_update(lambda _: self.stage.set_theme(theme.value))
         server.gui.add_html(status_html({"tool frame": tool_frame}), order=Order.PATH)
         self._panel_due = 0.0
         self._arm.show(initial.tolist())

@@ -111,7 +111,8 @@ class Player:
     @property
     def time(self) -> float:
         """Time [s] of the recording that is shown."""
-        return self._now
+        with self._lock:
+            return self._now
 
     def go_to(self, time: float) -> None:
         """Go to ``time`` [s] of the recording; the plots show the motion before it."""

@@ -198,17 +198,27 @@ class Stage:
     def _aim_camera(self, client: Any) -> None:
         if client.camera.aspect < 1:  # the panel covers the lower part of an upright screen
             _aim(client.camera, self._sphere, client.camera.aspect)
-        client.camera.on_update(lambda camera: self._keep_above_floor(client, camera))
+        self._keep_above_floor(client)
 
-    def _keep_above_floor(self, client: Any, camera: Any) -> None:
-        """Lift a camera that a user has moved below the floor; it still looks at the same point."""
+    def _keep_above_floor(self, client: Any) -> None:
+        """Lift a camera that a user moves below the floor; it still looks at the same point.
+
+        Before the first position above the floor the browser may not have the initial camera yet.
+        """
         lowest = self._sphere.floor + ABOVE_FLOOR * self._sphere.radius
-        x, y, z = camera.position.tolist()
-        if z < lowest:
-            center = camera.look_at
-            with client.atomic():
-                camera.position = (x, y, lowest)
-                camera.look_at = center  # after the position, which also moves it
+        aimed = False
+
+        async def lift(camera: Any) -> None:  # awaited in order, unlike a callback in a thread
+            nonlocal aimed
+            x, y, z = camera.position.tolist()
+            if aimed and z < lowest:
+                center = camera.look_at
+                with client.atomic():
+                    camera.position = (x, y, lowest)
+                    camera.look_at = center  # after the position, which also moves it
+            aimed = aimed or z > lowest
+
+        client.camera.on_update(lift)
 
 
 def _aim(camera: Any, sphere: BoundingSphere, aspect: float) -> None:

@@ -102,6 +102,37 @@ def test_replay_of_commands_of_several_interfaces_and_of_held_servos(tmp_path):
     assert report.segments <= 3
 
 
+def test_the_replay_of_a_pulled_arm_is_identical_to_the_last_bit(tmp_path):
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        sim.pull("tool", [0.1, 0.2, 0.3, 0.0, 0.0, 0.01])
+        drive(sim, 10)
+        sim.pull("tool", np.zeros(6))
+        drive(sim, 10)
+    report = replay(tmp_path / "bag")
+    assert (report.first, report.periods) == (None, 20)
+
+
+def test_the_command_replay_shows_a_recording_on_a_page(tmp_path, monkeypatch, capsys):
+    player = pytest.importorskip("arm_dynamics.viewer.player", reason="viser is not installed")
+    sim = Simulation(five_dof(), period=1e-3)
+    with Recorder(sim, tmp_path / "bag"):
+        drive(sim, 20)
+    shown = []
+
+    def run(self, stopped):
+        assert not stopped()
+        self.advance(10.0)
+        shown.append(self.page._shown.sample)
+
+    monkeypatch.setattr(player.Player, "run", run)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # pytest keeps its signal handlers
+    code, text = run_command(capsys, "replay", tmp_path / "bag", "--page", "--port", 0)
+    assert (code, "is shown at http://127.0.0.1:" in text) == (0, True)
+    np.testing.assert_array_equal(shown[0].q, sim.state.q)
+    assert shown[0].time == pytest.approx(sim.state.time)
+
+
 @pytest.mark.slow
 def test_replay_of_a_repeated_command_after_a_change_of_limits(tmp_path):
     """Clamping the old command changes the servo's state; the replay has the same step."""

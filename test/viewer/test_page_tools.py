@@ -1,8 +1,10 @@
 """Plots, theme, camera, motors and named poses of a page, as a browser uses them."""
 
+import asyncio
 import csv
 import io
 import math
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -106,14 +108,31 @@ def test_the_camera_stays_above_the_floor(page):
         client.until_quiet(0.3)
         (handle,) = page._server.get_clients().values()
         lowest = page.scene.get_handle_by_name("/floor").position[2] + ABOVE_FLOOR * page.reach
-        client.send(
-            "ViewerCameraMessage", wxyz=(1, 0, 0, 0), position=(1, 1, -3), fov=1.0, near=0.1,
-            far=9.0, image_height=100, image_width=100, look_at=(0, 0, 0.2),
-            up_direction=(0, 0, 1),
-        )  # fmt: skip
-        assert eventually(lambda: handle.camera.position[2] == pytest.approx(lowest))
+        for height, shown in ((1.5, 1.5), (-3.0, lowest)):
+            client.send(
+                "ViewerCameraMessage", wxyz=(1, 0, 0, 0), position=(1, 1, height), fov=1.0,
+                near=0.1, far=9.0, image_height=100, image_width=100, look_at=(0, 0, 0.2),
+                up_direction=(0, 0, 1),
+            )  # fmt: skip
+            at = pytest.approx(shown)
+            assert eventually(lambda at=at: handle.camera.position[2] == at)
         assert handle.camera.position[:2].tolist() == [1, 1]
         np.testing.assert_allclose(handle.camera.look_at, (0, 0, 0.2), atol=1e-9)
+
+
+def test_a_browser_without_the_initial_camera_is_not_lifted(page):
+    """Its first positions are those of an empty scene, perhaps below the floor."""
+    camera = SimpleNamespace(position=np.array([0.0, 0.0, -5.0]), look_at=np.zeros(3))
+    callbacks = []
+    camera.on_update = callbacks.append
+    page._canvas.stage._keep_above_floor(SimpleNamespace(camera=camera, atomic=nullcontext))
+    for height, shown in ((-5.0, -5.0), (2.0, 2.0)):
+        camera.position = np.array([0.0, 0.0, height])
+        asyncio.run(callbacks[0](camera))
+        assert camera.position[2] == shown
+    camera.position = np.array([0.0, 0.0, -5.0])
+    asyncio.run(callbacks[0](camera))
+    assert -1 < camera.position[2] < 1
 
 
 def test_the_motors_are_listed_with_their_faults():

@@ -15,7 +15,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 REACTION_TIME = 0.03
 """Time [s] from a measurement to the braking of the joints."""
-HARD_STOP = 3.0
+HARD_STOP = 2.0
 """Deceleration of a stop before a contact over the default of the arm."""
 PLANNED = 1.2
 """Clearance of trajectories over the one at which the arm is stopped."""

@@ -26,8 +26,8 @@ class TargetFollower:
 
     The first target, and the first one after a restart of the loop or of the follower, is
     approached with ``approach_speed``. Then the velocity limits rise to those of the joints within
-    RELEASE_TIME. After the last target the arm holds. A target that leads to a self-collision is not
-    followed, and the event ``trajectory_rejected`` names the links.
+    RELEASE_TIME. After the last target the arm holds. A target that leads to a self-collision is
+    not followed, and the event ``trajectory_rejected`` names the links.
 
     Parameters
     ----------

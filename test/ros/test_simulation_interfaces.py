@@ -405,8 +405,8 @@ def test_a_controller_in_lockstep_moves_the_arm_identically_after_each_reset(ros
         ros.trigger("simulator/push")
         steps = StepSimulation.Request(steps=500)
         assert ros.call(StepSimulation, "simulator/step_simulation", steps).result.result == OK
-        ros.wait_for(
-            lambda n=first: len(states) > n + 500 and stamp(states.newest) == 1.0, "not all states"
+        ros.wait_for(  # a busy machine may lose some of the 500 states
+            lambda n=first: len(states) > n + 250 and stamp(states.newest) == 1.0, "not all states"
         )
         ends.append([*states.newest.position, *states.newest.velocity, *states.newest.effort])
     assert ends[0] == ends[1]

@@ -6,8 +6,8 @@ A cycle reads all motors and writes a command to each. The motors are emulated i
 a pseudo terminal: "unpaced" as fast as possible, "paced" with ten bits per byte at the baud rate.
 CPU is that of the host process. LeRobot's rows require its installation. Its cycles read positions;
 those of dynamixel-sdk read position, velocity and current. The buses of this package also read
-temperature, supply voltage, faults and torque status. "good of 5" is the number of motors that are
-read while the third is silent.
+temperature, supply voltage, faults and torque status, those of Feetech in turn. "good of 5" is the
+number of motors that are read while the third is silent.
 """
 
 from __future__ import annotations

@@ -163,6 +163,13 @@ class _Side:
                 emulator = stack.enter_context(closing(EmulatorProcess(getattr(args, name))))
             self.settings = MappingProxyType({**emulator.settings, **given})
 
+    @property
+    def port(self) -> str:
+        """Serial port of the motors; "" for a CAN bus or a simulated arm."""
+        if self.is_simulated:
+            return ""
+        return {**read_hardware_info(self.arm).settings, **self.settings}.get("port", "")
+
     def accepts(self, interface: str) -> bool:
         """Return whether the motors, or the actuators of a simulated arm, accept commands."""
         return not self.rejecting(interface)
@@ -198,18 +205,27 @@ def _teleoperate(args: argparse.Namespace) -> int:
         sides = [_Side(args, name, stack) for name in SIDES]
         leader, follower = sides
         is_physical = any(side.is_physical for side in sides)
-        if is_physical:
-            require_terminal("teleop")
         events = printed_events()
         device = _leader(leader, period, events, bilateral=args.bilateral)
         loop, cycles = _follower(follower, args.controller, period, events)
         units = [radians(1.0) if joint.unit == "rad" else 1e-3 for joint in follower.arm.joints]
         speeds = args.approach_speed * np.array(units)
+        if not loop.controller.tracks_reference:
+            raise ConfigError(
+                f"--controller = {args.controller}: follows no reference; expected another one"
+            )
         teleoperation = Teleoperation(device, loop, approach_speed=speeds, cycles=cycles)
+        if leader.port and leader.port == follower.port:
+            raise ConfigError(
+                f"port of both arms = {leader.port}; expected two ports; use --leader-port and"
+                " --follower-port"
+            )
+        if is_physical:
+            require_terminal("teleop")
         drivers = [_driver(device), loop.driver]
         for side, driver in zip(sides, drivers, strict=True):
             if side.is_physical and isinstance(driver, MotorBusDriver):
-                print(f"{side.name} '{side.arm.name}' at {side.settings.get('port', 'its port')}")
+                print(f"{side.name} '{side.arm.name}' at {side.port or 'its CAN bus'}")
                 if not motors_are_healthy(driver):
                     return 1
         question = WARNING.format(

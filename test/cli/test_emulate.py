@@ -69,11 +69,17 @@ def test_the_commands_and_the_driver_find_the_motors_and_move_the_arm(emulator, 
     assert "supported at 0.000, " in emulator.line("supported")
     emulator.type("nonsense")
     assert emulator.line("nonsense").startswith("'nonsense' is unknown; ")
+    emulator.type("elbow_flex 500")
+    assert "joint 'elbow_flex' = 8.72665 rad; expected" in emulator.line("elbow_flex")
+    emulator.type("elbow_flex 10")
+    assert "supported at 0.000, 0.000, 0.175, " in emulator.line("supported")
     arm = load_arm("so101")
     driver = build_driver(arm, "feetech", settings, interface="position", period=0.01)
     driver.configure()
     driver.activate()
     emulator.line("torque enabled: 6 of 6 motors")
+    emulator.type("elbow_flex 20")
+    assert emulator.line("torque =").startswith("torque = enabled; expected disabled")
     target = driver.read().q.copy()
     target[0] += 0.05
     for _ in range(3000):

@@ -10,7 +10,7 @@ from hardware_terminal import User, VirtualLine, so101_motors
 from virtual_time import install_virtual_time
 
 from arm_dynamics.cli import teleop
-from arm_dynamics.core.errors import ConfigError
+from arm_dynamics.core.errors import ArmDynamicsError, ConfigError
 from arm_dynamics.hardware import register_bus
 from arm_dynamics.recording.bag import COMMANDS, REFERENCES, messages
 from arm_dynamics.recording.motions.motion_readers import load_motion
@@ -161,11 +161,15 @@ def test_a_trip_of_the_follower_ends_the_run(terminal, lines):
         (("so101", "five_dof", "--leader-driver", "simulated", "--follower-driver", "simulated"),
          "expected also R1, R2, R3, R4, R5"),
         (("five_dof", "so101", "--leader-port", "x"), "leader 'five_dof'"),
+        (("so101", "so101", "--leader-port", "leader", "--follower-port", "leader"),
+         "port of both arms = leader; expected two ports"),
+        ((*SIMULATED, "--controller", "gravity_compensation"), "follows no reference"),
+        (("so101", "so101", "--leader-driver", "usb", *PORTS), "usb"),
         (("so101", "so101", "--follower-calibration", "no.json", *PORTS), "no.json"),
     ],
 )  # fmt: skip
 def test_invalid_options_are_rejected_before_anything_moves(terminal, lines, words, text):
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ArmDynamicsError) as error:
         terminal(lambda user: None, *words)
     assert text in str(error.value)
     assert lines["follower"].most == 0

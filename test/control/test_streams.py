@@ -335,15 +335,15 @@ def test_single_commands_are_followed_until_their_end(interface):
 @pytest.mark.parametrize("factor", [1.0, 0.5])
 def test_a_client_with_another_clock_that_stops_is_overshot_by_a_limited_distance(factor):
     """Time of the loop passes at ``factor`` of the client's: 0.3 rad/s are 0.3 / factor."""
-    rig, speed, sent, farthest = Rig("five_dof"), 0.3, 0, 0.0
+    rig, speed, sent, overshoot = Rig("five_dof"), 0.3, 0, 0.0
     start = rig.loop.state.q
     while rig.driver.time < 2.5 * factor:
         rig.step()
         while sent / 50 * factor <= rig.driver.time < 1.5 * factor:
             rig.streams.command(start + speed * min(sent / 50, 1.0) * np.array([0, 1, 0, 0, 0]))
             sent += 1
-        farthest = max(farthest, rig.loop.reference.q[1] - start[1] - speed)
-    assert 0.02 < farthest < 0.1 * speed / factor
+        overshoot = max(overshoot, rig.loop.reference.q[1] - start[1] - speed)
+    assert 0.02 < overshoot < 0.1 * speed / factor
     np.testing.assert_allclose(rig.loop.reference.q[1], start[1] + speed, atol=1e-6)
 
 

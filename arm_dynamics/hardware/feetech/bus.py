@@ -30,7 +30,7 @@ from arm_dynamics.hardware.register_bus import MAX_ATTEMPTS, RegisterMotorBus
 from arm_dynamics.hardware.serial_port import Port
 from arm_dynamics.model.hardware_info import JointMotor
 
-VELOCITY_PERIOD, BLOCK_PERIOD = 4e-3, 0.02
+VELOCITY_PERIOD, BLOCK_PERIOD = 4e-3, 0.05
 """Times [s] after which velocities, and all registers, are read again."""
 MODES = {"position": table.POSITION_MODE, "voltage": table.PWM_MODE}
 

@@ -46,7 +46,7 @@ class SelfCollision:
     start : (nv,) array
         Configuration [rad or m] that does not collide.
     convex : bool
-        Cover meshes by the convex hulls of their parts: faster, and never farther apart.
+        Cover meshes by the convex hulls of their parts: faster, and never at a larger distance.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ def collision_shapes(arm: ArmModel) -> tuple[pin.GeometryModel, tuple[str, ...]]
     """Return the shapes of an arm, without pairs, and the meshes that were not found.
 
     They are its collision geometry; an arm without any has its visual geometry, and a
-    RuntimeWarning says so. A RuntimeWarning names each missing mesh.
+    RuntimeWarning reports that. A RuntimeWarning names each missing mesh.
     """
     text, missing, from_visual = _with_mesh_files(arm)
     if from_visual:

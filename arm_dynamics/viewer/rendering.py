@@ -24,7 +24,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.kinematics.frames import link_poses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.visuals import Visual, load_mesh, visuals
-from arm_dynamics.viewer.scene_stage import BOTTOM, FIELD_OF_VIEW, TOP, VIEW, arm_reach
+from arm_dynamics.viewer.scene_stage import FIELD_OF_VIEW, THEMES, VIEW, arm_reach
 
 Image = NDArray[np.uint8]
 """Image (height, width, 3), red, green, blue."""
@@ -158,7 +158,8 @@ class ArmRenderer:
 
     def _draw_floor(self, level: float, radius: float) -> tuple[Image, Matrix]:
         """Return the background (h, w, 3) with a floor at ``level`` [m], and its inverse depth."""
-        rows = TOP + (BOTTOM - TOP) * np.linspace(0, 1, self.height)[:, None, None]
+        top, bottom = np.array(THEMES["dark"].top), np.array(THEMES["dark"].bottom)
+        rows = top + (bottom - top) * np.linspace(0, 1, self.height)[:, None, None]
         image = np.repeat(rows, self.width, axis=1)
         u = (np.arange(self.width) + 0.5 - self.width / 2) / self._focal_length
         v = (np.arange(self.height) + 0.5 - self.height / 2) / self._focal_length

@@ -59,7 +59,8 @@ def main() -> None:
     for name, make in ARMS.items():
         arm = make()
         avoidance, monitor = CollisionAvoidance(arm), ClearanceMonitor(arm)
-        states, times = motion(arm), []
+        states, times = motion(arm), list[int]()
+        avoidance.contact_ahead(states[0])  # compiles
         for state in states:
             begin = perf_counter_ns()
             avoidance.contact_ahead(state)

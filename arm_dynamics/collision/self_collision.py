@@ -47,6 +47,7 @@ class SelfCollision:
         Configuration [rad or m] that does not collide.
     convex : bool
         Cover meshes by the convex hulls of their parts: faster, and never at a larger distance.
+        Links in contact at the start are omitted with all their shapes.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class SelfCollision:
     def __init__(
         self, arm: ArmModel, clearance: float, start: Vector, *, convex: bool = False
     ) -> None:
-        self._model = check_arm(arm).model
+        self._model, self._convex = check_arm(arm).model, convex
         self._shapes, self.missing = collision_shapes(arm)
         if convex:
             self._shapes, self.wholes, self.whole_of = convex_parts(self._shapes)
@@ -207,21 +208,34 @@ class SelfCollision:
         counts = np.zeros(self.pairs)
         for _, k, _ in self._collisions(q, every=True):
             counts[k] += 1
+        permanent = self._omitted(counts >= PERMANENT * TRIALS)
         return {
             (pair.first, pair.second): clearance
-            for pair, count in zip(self._shapes.collisionPairs, counts, strict=True)
-            if count < PERMANENT * TRIALS
+            for pair, omitted in zip(self._shapes.collisionPairs, permanent, strict=True)
+            if not omitted
         }
+
+    def _omitted(self, touching: BoolArray) -> BoolArray:
+        """Return which pairs are omitted for contacts (pairs,): with ``convex`` all of two links.
+
+        A mesh has many parts, and those next to a contact cannot keep a clearance.
+        """
+        if not self._convex:
+            return touching
+        ends = [(self._link(p.first), self._link(p.second)) for p in self._shapes.collisionPairs]
+        links = {frozenset(pair) for pair, touch in zip(ends, touching, strict=True) if touch}
+        return np.array([frozenset(pair) in links for pair in ends], bool)
 
     def _separate_at(self, start: Vector, clearance: float) -> dict[tuple[int, int], float]:
         """Return the pairs that are not in contact at the start, with their clearance."""
         pin.computeDistances(self._model, self._data, self._shapes, self._results, start)
+        distances = np.array([result.min_distance for result in self._results.distanceResults])
         margins, touching = {}, []
-        for pair, result in zip(
-            self._shapes.collisionPairs, self._results.distanceResults, strict=True
+        for pair, distance, omitted in zip(
+            self._shapes.collisionPairs, distances, self._omitted(distances <= CONTACT), strict=True
         ):
-            if result.min_distance > CONTACT:
-                margins[pair.first, pair.second] = min(clearance, NEARER * result.min_distance)
+            if not omitted:
+                margins[pair.first, pair.second] = min(clearance, NEARER * float(distance))
             else:
                 touching.append(f"'{self._link(pair.first)}' and '{self._link(pair.second)}'")
         if touching:

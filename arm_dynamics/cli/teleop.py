@@ -221,7 +221,7 @@ def _teleoperate(args: argparse.Namespace) -> int:
                 " --follower-port"
             )
         if is_physical:
-            require_terminal("teleop")
+            require_terminal("keys")
         drivers = [_driver(device), loop.driver]
         for side, driver in zip(sides, drivers, strict=True):
             if side.is_physical and isinstance(driver, MotorBusDriver):

@@ -178,7 +178,7 @@ def test_invalid_options_are_rejected_before_anything_moves(terminal, lines, wor
 def test_physical_arms_need_a_terminal(lines, monkeypatch):
     with open(os.devnull) as null:
         monkeypatch.setattr(sys, "stdin", null)
-        with pytest.raises(ConfigError, match="teleop: standard input = not a terminal"):
+        with pytest.raises(ConfigError, match="keys: standard input = not a terminal"):
             teleop.run(["so101", "so101", *PORTS])
 
 

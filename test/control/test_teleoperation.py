@@ -250,7 +250,7 @@ def test_a_pushed_pair_comes_to_rest():
 
 
 @pytest.mark.parametrize("timing", [LoopTiming(2e-3, 1.0), LoopTiming(0.02, 1.0)])
-def test_the_stiffness_is_the_largest_stable_one(timing):
+def test_the_default_stiffness_is_below_the_stability_limit(timing):
     """w (d + 1/2) T < 0.6 for the default; four times its stiffness is rejected at 20 ms."""
     rig = Rig()
     rig.driver._period._configured, rig.driver._period._feedback_delay = timing.period, timing.delay

@@ -235,10 +235,20 @@ def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:
 def _hull(kind: type, points: Matrix) -> Any:
     """Return the convex hull of points (n, 3) [m] and of a small octahedron in their middle.
 
-    The octahedron makes the hull of points in a plane a solid, which Qhull needs.
+    The octahedron makes the hull of points in a plane a solid, which Qhull needs. Where a vertex of
+    the hull has more edges than coal can store, the bounding box replaces the hull.
     """
     size = max(THICKNESS * float(np.ptp(points, axis=0).max()), THICKNESS)
     corners = np.vstack((points, points.mean(axis=0) + size * np.vstack((np.eye(3), -np.eye(3)))))
+    bounds = corners.min(axis=0), corners.max(axis=0)
+    box = np.array([[bounds[b][i] for i, b in enumerate(bits)] for bits in np.ndindex(2, 2, 2)])
+    try:
+        return _convex(kind, corners)
+    except RuntimeError:
+        return _convex(kind, box)
+
+
+def _convex(kind: type, corners: Matrix) -> Any:
     cloud = kind()
     cloud.beginModel(0, len(corners))
     cloud.addVertices(corners)

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from conftest import examples
-from hook_arm import hooks
+from hook_arm import hooks, write_stl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +114,25 @@ def test_hulls_of_whole_meshes_hide_no_contact(tmp_path):
             assert contact is not None or nearest > -TOLERANCE - GJK
             assert contact is None or nearest < 1e-3
     assert found > 2
+
+
+def test_a_mesh_with_a_vertex_of_many_edges_is_covered_by_a_box(tmp_path):
+    """A cone with 400 edges at its apex; coal stores at most 255."""
+    angle = np.linspace(0, 2 * np.pi, 401)
+    rim = np.column_stack((0.03 * np.cos(angle), 0.03 * np.sin(angle), np.zeros(401)))
+    apex, center = np.full((400, 3), (0, 0, 0.2)), np.zeros((400, 3))
+    side, base = np.stack((rim[:-1], rim[1:], apex), 1), np.stack((rim[1:], rim[:-1], center), 1)
+    write_stl(tmp_path / "cone.stl", np.vstack((side, base)))
+    text = load_arm("so101").urdf
+    text = re.sub("<(box|cylinder|sphere) [^>]*/>", '<mesh filename="cone.stl"/>', text)
+    monitor = ClearanceMonitor(parse_arm(text, tmp_path / "arm.urdf"))
+    assert monitor.pairs > 10
+    heights = []
+    for shape in monitor.shapes.geometryObjects:
+        shape.geometry.computeLocalAABB()
+        box = shape.geometry.aabb_local
+        heights.append(box.max_[2] - box.min_[2])
+    assert max(heights) > 0.19
 
 
 def test_an_arm_without_collision_geometry_uses_its_visual_geometry():

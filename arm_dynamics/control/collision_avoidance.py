@@ -52,9 +52,9 @@ class CollisionAvoidance:
 
         q_rest = q + v (T + |v| / 2 a), with the reaction time T and the deceleration a.
         """
-        v = state.v
-        rest = state.q + v * (REACTION_TIME + 0.5 * np.abs(v) / self.deceleration)
-        return self._cycle.stop_contact(state.q, rest)
+        v, moves = state.v, self.deceleration > 0  # a joint with velocity limit 0 does not move
+        braking = np.divide(np.abs(v), 2 * self.deceleration, out=np.zeros_like(v), where=moves)
+        return self._cycle.stop_contact(state.q, state.q + v * (REACTION_TIME + braking))
 
     def check(self, trajectory: Trajectory, now: float) -> None:
         """Raise CollisionRejected if a joint trajectory leads to a contact from ``now`` [s] on.

@@ -25,8 +25,8 @@ import arm_dynamics
 
 COMMAND = str(Path(sys.executable).with_name("arm-dynamics"))
 ARM = "five_dof"
-TIMEOUT = 240.0
-"""Time [s] until the first motion: the first start compiles."""
+TIMEOUT = 900.0
+"""Time [s] of a command and until the first motion: they compile in the idle time of the tests."""
 MIN_FRAMES = 10
 """Required number of poses of moving links."""
 

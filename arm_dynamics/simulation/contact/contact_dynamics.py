@@ -48,11 +48,10 @@ START_OVERLAP = 1e-4
 """Largest overlap [m] of two objects at the start."""
 LINK_FRICTION = 0.8
 """Coulomb coefficient of the links of an arm."""
-RESIDUAL = 1e-6
+RESIDUAL = 1e-5
 """Residual velocity [m/s] from which on a solution counts as not converged."""
 
 
-NO_JOINTS = np.zeros((6, 0))
 CUBE, PAIRS = Kind("float64", 3), Kind("int64", 2)
 
 
@@ -310,7 +309,7 @@ class ContactDynamics:
         gravity: Vector | None = None,
         link_friction: float = LINK_FRICTION,
     ) -> None:
-        self.arm, self.scene = arm, scene
+        self.arm, self.scene, self.link_friction = arm, scene, link_friction
         default = GRAVITY if arm is None else arm.gravity
         self.gravity = as_readonly(default if gravity is None else gravity)
         self.bodies = FreeBodies([x for x in scene if not x.is_fixed])
@@ -388,7 +387,7 @@ class ContactDynamics:
         rows = np.zeros((len(joints) + 3 * len(found), free.size))
         rows[np.arange(len(joints)), joints] = 1.0
         axes = contact_axes(found)
-        jacobian = NO_JOINTS if arm is None else arm.data.J
+        jacobian = np.zeros((6, 0)) if arm is None else arm.data.J.reshape(6, nv)
         add_velocity_rows(
             axes, found, self._owners[owners], self._joints[owners],
             (states.position, jacobian, self._moves), rows[len(joints) :],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import NO_STATES, Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.contact.contact_dynamics import (
+    LINK_FRICTION,
     NO_CONTACTS,
     ArmStep,
     ContactDynamics,
@@ -62,11 +64,18 @@ class ContactPlant(Plant):
         Fixed and free objects around it.
     integrator : str
         "semi_implicit_euler": the other integrators have no contact.
+    link_friction : float
+        Coulomb coefficient of the links.
 
     """
 
     def __init__(
-        self, arm: ArmModel, scene: Scene, integrator: str = "semi_implicit_euler"
+        self,
+        arm: ArmModel,
+        scene: Scene,
+        integrator: str = "semi_implicit_euler",
+        *,
+        link_friction: float = LINK_FRICTION,
     ) -> None:
         if integrator != "semi_implicit_euler":
             raise InvalidValue(
@@ -75,12 +84,13 @@ class ContactPlant(Plant):
             )
         super().__init__(arm, integrator)
         self.scene = scene
-        self.dynamics = ContactDynamics(scene, arm)
+        self.dynamics = ContactDynamics(scene, arm, link_friction=link_friction)
         self._data = arm.model.createData()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments."""
-        return type(self), (self.arm, self.scene, self.integrator.name)
+        make = partial(type(self), link_friction=self.dynamics.link_friction)
+        return make, (self.arm, self.scene, self.integrator.name)
 
     def step(
         self,

@@ -7,11 +7,11 @@ import numpy as np
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import MATRIX, VECTOR, VECTOR_OUT, compiled, compiled_for
 
-ROUNDS = 20
-"""Largest number of rounds, each of Gauss-Seidel sweeps and Newton steps."""
+ROUNDS = 12
+"""Largest number of rounds, each of Newton steps and Gauss-Seidel sweeps."""
 SWEEPS = 20
+"""Number of sweeps in the first round, and by which each round has more."""
 NEWTON_STEPS = 20
-HALVINGS = 6
 TOLERANCE = 1e-13
 """Residual velocity, relative to the largest velocity, at which a solution is accepted."""
 COMPLIANCE = 1e-2
@@ -141,6 +141,15 @@ def solve_linear(a: Matrix, b: Vector) -> bool:
 
 
 @compiled
+def add_impulses(delassus: Matrix, velocity: Vector, impulse: Vector, w: Vector) -> None:
+    """Write w = G λ + w₀ (n,)."""
+    for i in range(w.size):
+        w[i] = velocity[i]
+        for j in range(w.size):
+            w[i] += delassus[i, j] * impulse[j]
+
+
+@compiled
 def projection_residual(
     delassus: Matrix,
     bounds: tuple[Vector, Vector],
@@ -247,42 +256,28 @@ def newton_steps(
     impulse: Vector,
     tolerance: float,
 ) -> float:
-    """Improve λ by semi-smooth Newton steps while they reduce F; return the residual [m/s].
+    """Improve λ by semi-smooth Newton steps; return the residual [m/s] of the best iterate.
 
-    PROXIMITY makes the slope regular where contacts are redundant.
+    An iterate may be worse than the one before: the set of sliding contacts changes on the path to
+    the solution. PROXIMITY makes the slope regular where contacts are redundant.
     """
     n = impulse.size
-    slope, values, w, trial = np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n)
-
-    def velocities(impulses: Vector) -> None:
-        for i in range(n):
-            w[i] = velocity[i]
-            for j in range(n):
-                w[i] += delassus[i, j] * impulses[j]
-
-    velocities(impulse)
-    best = projection_residual(delassus, bounds, friction, impulse, w, values)
+    slope, values, w, trial = np.empty((n, n)), np.empty(n), np.empty(n), impulse.copy()
+    best = np.inf
     for _ in range(NEWTON_STEPS):
+        add_impulses(delassus, velocity, trial, w)
+        residual = projection_residual(delassus, bounds, friction, trial, w, values)
+        if residual < best:
+            best = residual
+            for i in range(n):
+                impulse[i] = trial[i]
         if best <= tolerance:
             break
-        projection_slope(delassus, bounds, friction, impulse, w, values, slope)
+        projection_slope(delassus, bounds, friction, trial, w, values, slope)
         if not solve_linear(slope, values):
             break
-        factor, residual = 1.0, np.inf
-        change = values.copy()
-        for _ in range(HALVINGS):
-            for i in range(n):
-                trial[i] = impulse[i] - factor * change[i]
-            velocities(trial)
-            residual = projection_residual(delassus, bounds, friction, trial, w, values)
-            if residual < best:
-                break
-            factor *= 0.5
-        if not residual < best:
-            break
-        best = residual
         for i in range(n):
-            impulse[i] = trial[i]
+            trial[i] -= values[i]
     return best
 
 
@@ -367,6 +362,8 @@ def solve_contact_problem(
     n, m, bounds = velocity.size, lower.size, (lower, upper)
     scale = 0.0
     for i in range(n):
+        if not abs(velocity[i]) < np.inf:
+            return np.inf
         scale = max(scale, abs(velocity[i]))
         if i < m:
             impulse[i] = min(max(impulse[i], lower[i]), upper[i])
@@ -384,11 +381,8 @@ def solve_contact_problem(
             residual = newton_steps(matrix, velocity, bounds, friction, impulse, tolerance)
             if residual <= tolerance:
                 break
-        for i in range(n):
-            w[i] = velocity[i]
-            for j in range(n):
-                w[i] += matrix[i, j] * impulse[j]
-        for _ in range(SWEEPS):
+        add_impulses(matrix, velocity, impulse, w)
+        for _ in range(SWEEPS * (k + 1)):
             residual = sweep(matrix, bounds, friction, impulse, w, memory)
             if residual <= tolerance:
                 break

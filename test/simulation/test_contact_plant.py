@@ -1,0 +1,199 @@
+"""An arm in contact: statics by its Jacobian, grasps, and the arm without contact."""
+
+import copy
+import pickle
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from conftest import chain_urdf, five_dof
+
+from arm_dynamics.collision.scene import Scene, SceneObject
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics.rigid_body import gravity
+from arm_dynamics.model.load import parse_arm
+from arm_dynamics.model.solids import Shape
+from arm_dynamics.simulation.contact.contact_dynamics import ContactDynamics
+from arm_dynamics.simulation.contact.contact_plant import ContactPlant, SceneState
+from arm_dynamics.simulation.plant import Plant
+
+DT = 1e-3
+TIP = '<collision><origin xyz="0.5 0 0"/><geometry><sphere radius="0.02"/></geometry></collision>'
+FACING_X = pin.exp3(np.array([0, -np.pi / 2, 0]))
+"""Rotation of a ground whose surface faces -x."""
+LINK = """<link name="{name}"><inertial><mass value="{mass}"/><inertia ixx="1e-4" iyy="1e-4"
+izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial>{shape}</link>"""
+SLIDE = """<joint name="{name}" type="prismatic"><origin xyz="{xyz}"/><parent link="{parent}"/>
+<child link="{child}"/><axis xyz="{axis}"/><limit lower="-1" upper="1" effort="100" velocity="10"/>
+</joint>"""
+JAW = '<collision><geometry><box size="0.01 0.04 0.04"/></geometry></collision>'
+GRIPPER = "".join([
+    '<robot name="gripper"><link name="base"/>',
+    LINK.format(name="hand", mass=0.2, shape=""),
+    LINK.format(name="left", mass=0.1, shape=JAW),
+    LINK.format(name="right", mass=0.1, shape=JAW),
+    SLIDE.format(name="lift", parent="base", child="hand", axis="0 0 1", xyz="0 0 0.5"),
+    SLIDE.format(name="l", parent="hand", child="left", axis="1 0 0", xyz="-0.03 0 -0.1"),
+    SLIDE.format(name="r", parent="hand", child="right", axis="-1 0 0", xyz="0.03 0 -0.1"),
+    "</robot>",
+])  # fmt: skip
+
+
+def planar(friction=0.0):
+    """Return two links in the plane x, z, without gravity, with a ball at the tip."""
+    urdf = chain_urdf({"friction": friction}, {"friction": friction})
+    return parse_arm(urdf.replace('<link name="J2_link">', f'<link name="J2_link">{TIP}')
+                     ).with_gravity((0, 0, 0))  # fmt: skip
+
+
+def tip(arm, q):
+    data = arm.model.createData()
+    pin.computeJointJacobians(arm.model, data, q)
+    point = data.oMi[2].act(np.array([0.5, 0, 0]))
+    return point, data.J[:3] - pin.skew(point) @ data.J[3:]
+
+
+def wall_at(arm, q, gap=0.0, mu=0.0):
+    return SceneObject(
+        "wall", Shape("ground", ()), tip(arm, q)[0] + [0.02 + gap, 0, 0], FACING_X, friction=mu
+    )
+
+
+def test_without_contact_the_motion_is_that_of_the_plant_to_the_bit():
+    arm = five_dof()
+    far = Scene([
+        SceneObject("far", Shape("sphere", (0.05,)), np.array([5.0, 0, 0])),
+        SceneObject("falling", Shape("sphere", (0.05,)), np.array([9.0, 0, 0]), mass=1.0),
+    ])  # fmt: skip
+    state = State.of(arm.configuration("initial"), [0.1, 0, -0.2, 0.3, 0])
+    command = Command("effort", 0.9 * gravity(arm, state.q))
+    plain = Plant(arm).step(state, command, DT, 20)
+    plant = ContactPlant(arm, far)
+    after = plant.step(state, command, DT, 20)
+    for name in ("q", "v", "tau", "act", "time"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(plain, name))
+    assert not len(after.contacts)
+    fallen = -9.81 * DT**2 * 20 * 21 / 2
+    np.testing.assert_allclose(after.bodies.position, [[9, 0, fallen]], atol=1e-14)
+    again = pickle.loads(pickle.dumps(plant)).step(state, command, DT, 20)
+    np.testing.assert_array_equal(again.bodies.position, after.bodies.position)
+    assert copy.copy(plant).scene is far
+    continued = plant.step(after, command, DT)
+    assert continued.bodies.position[0, 2] < after.bodies.position[0, 2]
+
+
+def test_a_pressing_arm_has_the_force_of_its_torques_at_the_wall():
+    """F = J⁻ᵀ τ; without friction the tangential part of τ is 0 in equilibrium."""
+    arm, q = planar(), np.array([0.4, 0.7])
+    plant = ContactPlant(arm, Scene([wall_at(arm, q)]))
+    torque = tip(arm, q)[1].T @ [5.0, 0, 0]
+    after = plant.step(State.of(q), Command("effort", torque), DT, 100)
+    np.testing.assert_allclose(after.v, 0, atol=1e-12)
+    np.testing.assert_allclose(after.contacts.force_on("J2_link"), [-5, 0, 0], atol=1e-9)
+    np.testing.assert_allclose(after.contacts.force_on("wall"), [5, 0, 0], atol=1e-9)
+
+
+def test_an_impedance_presses_with_its_stiffness_times_the_depth():
+    """τ = Jᵀ (K d - D ẋ): at rest F = K d, d from the wall to the target within it."""
+    arm, q = planar(), np.array([0.4, 0.7])
+    plant = ContactPlant(arm, Scene([wall_at(arm, q, gap=0.01)]))
+    target = tip(arm, q)[0] + [0.03, 0, 0]
+    stiffness, state = 400.0, State.of(q)
+    for _ in range(2000):
+        point, J = tip(arm, state.q)
+        torque = J.T @ (stiffness * (target - point) - 25.0 * J @ state.v)
+        state = plant.step(state, Command("effort", torque), DT)
+    force = state.contacts.force_on("wall")[0]
+    np.testing.assert_allclose(force, stiffness * 0.02, rtol=1e-9)
+
+
+def test_an_impact_is_that_of_the_effective_mass():
+    """Δv = M⁻¹ Jᵀ p with p = -v_n / (J_n M⁻¹ J_nᵀ): the tip stops, the arm does not."""
+    arm, q, v = planar(), np.array([0.4, 0.7]), np.array([0.3, -1.0])
+    _, J = tip(arm, q)
+    v = v * np.sign(J[0] @ v)
+    mass = pin.crba(arm.model, arm.model.createData(), q)
+    mass = np.triu(mass) + np.triu(mass, 1).T
+    plant = ContactPlant(arm, Scene([wall_at(arm, q)]))
+    after = plant.step(State.of(q, v), Command("effort", np.zeros(2)), 1e-6)
+    inverse = np.linalg.inv(mass)
+    expected = v - inverse @ J[0] * (J[0] @ v) / (J[0] @ inverse @ J[0])
+    np.testing.assert_allclose(after.v, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("load", "holds"), [(0.5, True), (0.9999, True), (1.02, False)])
+def test_the_heaviest_grasped_mass_is_twice_the_friction_over_gravity(load, holds):
+    """m = 2 μ F / g. Below it no creep, above it the acceleration g - 2 μ F / m."""
+    arm, force, mu = parse_arm(GRIPPER), 5.0, 0.6
+    mass = load * 2 * mu * force / 9.81
+    cube = SceneObject("cube", Shape("box", (0.05, 0.04, 0.04)), np.array([0, 0, 0.4]), mass=mass,
+                       friction=mu)  # fmt: skip
+    plant = ContactPlant(arm, Scene([cube]), link_friction=mu)
+    lift = 0.4 * 9.81 + min(mass * 9.81, 2 * mu * force)
+    command = Command("effort", np.array([lift, force, force]))
+    after = plant.step(State.of(np.zeros(3)), command, DT, 60)
+    slip = after.bodies.velocity[0, 2] - after.v[0]
+    assert after.contacts.converged
+    if holds:
+        assert abs(slip) < 1e-13
+        assert abs(after.bodies.position[0, 2] - after.q[0] - 0.4) < 1e-14
+    else:
+        fall = 9.81 - 2 * mu * force / mass
+        np.testing.assert_allclose(slip, -60 * DT * fall, rtol=1e-9)
+
+
+def test_dry_friction_of_joints_and_contact_are_one_problem():
+    """A joint with friction holds a push below it: the wall feels the rest of the torque."""
+    arm, q = planar(friction=0.5), np.array([0.4, 0.7])
+    _, J = tip(arm, q)
+    plant = ContactPlant(arm, Scene([wall_at(arm, q)]))
+    small = plant.step(State.of(q), Command("effort", np.array([0.4, -0.3])), DT, 10)
+    np.testing.assert_array_equal(small.v, 0)
+    np.testing.assert_array_equal(small.q, q)
+    large = plant.step(State.of(q), Command("effort", J.T @ [20.0, 0, 0]), DT, 10)
+    force = large.contacts.force_on("wall")[0]
+    # The friction of both joints helps or hinders: the force is between both limits.
+    least = min((np.abs(J.T @ [20.0, 0, 0]) - 0.5) / np.abs(J[0]))
+    assert least - 1e-9 <= force <= 20 + 0.5 / np.abs(J[0]).min()
+    np.testing.assert_allclose(J[0] @ large.v, 0, atol=1e-9)
+
+
+def test_a_stiff_end_stop_and_a_wall_stop_an_arm_at_the_same_configuration():
+    """The tip reaches a wall where the joint reaches its limit; both hold the same torque."""
+    urdf = chain_urdf({"upper": 0.5}).replace(
+        '<link name="J1_link">', f'<link name="J1_link">{TIP}'
+    )
+    stop = parse_arm(urdf).with_gravity((0, 0, 0))
+    free = parse_arm(urdf.replace('upper="0.5"', 'upper="3"')).with_gravity((0, 0, 0))
+    angle = 0.5
+    normal = np.array([np.sin(angle), 0, np.cos(angle)])  # against the motion of the tip
+    across = np.array([np.cos(angle), 0, -np.sin(angle)])
+    wall = SceneObject(
+        "wall", Shape("ground", ()), 0.5 * across - 0.02 * normal,
+        np.column_stack([across, [0, 1, 0], normal]), friction=0.0,
+    )  # fmt: skip
+    # The tip moves against the normal: positive rotation about y lowers x-z.
+    command, start = Command("effort", np.array([2.0])), State.of([0.3])
+    touching = ContactPlant(free, Scene([wall])).step(start, command, DT, 600)
+    stopped = Plant(stop).step(start, command, DT, 3000)
+    np.testing.assert_allclose(touching.q, angle, atol=1e-6)
+    np.testing.assert_allclose(stopped.q, angle, atol=0.01)
+    np.testing.assert_allclose(
+        np.linalg.norm(touching.contacts.force_on("wall")) * 0.5, 2.0, rtol=1e-6
+    )
+
+
+def test_other_integrators_are_rejected_by_name():
+    with pytest.raises(InvalidValue, match="integrator = 'rk4'; expected 'semi_implicit_euler'"):
+        ContactPlant(planar(), Scene(), "rk4")
+
+
+def test_an_arm_alone_needs_no_bodies():
+    arm = planar()
+    after = ContactPlant(arm, Scene()).step(
+        State.of([0.1, 0.2]), Command("effort", np.zeros(2)), DT
+    )
+    assert isinstance(after, SceneState)
+    assert len(after.bodies) == 0
+    assert ContactDynamics(Scene()).step(after.bodies, DT)[2].converged

@@ -9,6 +9,7 @@ rejected. The tag of a Python tuple is accepted: launch_ros writes lists with it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,24 @@ def read_yaml(file: str | Path) -> Any:
 
     Raises ConfigError naming the file, and the line and key where they are known.
     """
+    return read_yaml_lines(file)[0]
+
+
+def read_yaml_lines(file: str | Path) -> tuple[Any, dict[tuple[str, ...], int]]:
+    """Return the document of the file, and the line of each key by the keys above it and its own.
+
+    Raises ConfigError as ``read_yaml``.
+    """
     try:
         data = Path(file).read_bytes()
         if len(data) > MAX_SIZE:
             raise ConfigError(f"{file}: size = {len(data)} bytes; expected at most {MAX_SIZE}")
         text = data.decode("utf-8-sig")
         _check_events(text)
-        return yaml.load(text, _Loader)
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        document = None if root is None else loader.construct_document(root)
+        return document, dict(_key_lines(root, ()))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{file}: line {line}: expected UTF-8; save the file as UTF-8") from error
@@ -49,6 +61,13 @@ def read_yaml(file: str | Path) -> Any:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{file}: {problem}; expected a readable YAML file") from error
+
+
+def _key_lines(node: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        keys = (*above, str(key.value))
+        yield keys, key.start_mark.line + 1
+        yield from _key_lines(value, keys)
 
 
 def _check_events(text: str) -> None:

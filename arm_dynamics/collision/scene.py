@@ -236,6 +236,9 @@ class Scene:
         return f"Scene({', '.join(self._objects)})"
 
 
+EMPTY_SCENE = Scene()
+
+
 def _number(
     where: str, name: str, value: float, unit: str = "", remedy: str = "", **limits: float
 ) -> float:

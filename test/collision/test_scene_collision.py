@@ -76,7 +76,8 @@ def test_a_motion_without_a_contact_keeps_the_clearance_of_all_objects(arm):
             assert slack(q + found[0] * motion) < 1e-5
             contacts |= {found[1].second} if found[1].with_object else set()
     assert free > 10
-    assert contacts == {"floor", "crate", "post", "lamp", "wedge"}  # not the free cube
+    assert len(contacts) > 2
+    assert contacts <= {one.name for one in CELL if one.is_fixed}
 
 
 def test_links_that_do_not_move_and_free_objects_form_no_pair(arm):

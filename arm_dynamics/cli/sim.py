@@ -347,6 +347,7 @@ class _Run:
                     on_emergency=lambda: self._stop_arm("the page"),
                 )
             )
+        page.show_scene(scene_of(options))
         print(f"the arm is shown at {page.url}", flush=True)
         page.show(arm.configuration("initial"))
         return page

@@ -14,18 +14,20 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+import yaml
 from scipy.spatial import ConvexHull, QhullError
 
 from arm_dynamics.collision.scene import CHECKS, SCENE_SHAPES, Scene, SceneObject, check_vertices
 from arm_dynamics.core import resources
 from arm_dynamics.core.arrays import Matrix, as_readonly, check_vector
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
-from arm_dynamics.core.yaml_file import read_yaml_lines
+from arm_dynamics.core.yaml_file import parse_yaml
 from arm_dynamics.model.audit import files, numbers, structure
 from arm_dynamics.model.audit.fault import Fault, format_report, suggest, title
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.description_file import read_urdf
 from arm_dynamics.model.solids import Shape
+from arm_dynamics.model.urdf_writer import rpy
 from arm_dynamics.model.visuals import Visual, link_shapes, load_mesh
 from arm_dynamics.model.xml_source import Node, XmlSyntaxError, parse_xml
 
@@ -85,7 +87,40 @@ def load_scene(scene: str | Path) -> Scene:
         raise ConfigError(f"scene {scene}: {error}; expected a readable file") from error
     if path.suffix in URDF_SUFFIXES:
         return scene_of_urdf(read_urdf(path), path.parent, str(path))
-    return _of_yaml(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error}; expected a readable file") from error
+    return _of_yaml(data, path.parent, str(path))
+
+
+def parse_scene(text: str, source_name: str = "scene") -> Scene:
+    """Return the scene of a text: YAML, or a URDF of fixed links; raises as ``load_scene``."""
+    if text.lstrip().startswith("<"):
+        return scene_of_urdf(text, None, source_name)
+    return _of_yaml(text.encode("utf-8", "replace"), None, source_name)
+
+
+def scene_text(scene: Scene) -> str:
+    """Return a scene as YAML; a mesh has its vertices in it."""
+    objects = {}
+    for one in scene:
+        kind, size = one.shape.kind, list(one.shape.size)
+        sizes: dict[str, Any] = {"size": size} if kind == "box" else {}
+        if kind in ("cylinder", "sphere"):
+            sizes = dict(zip(SIZES[kind], size, strict=True))
+        if one.vertices is not None:
+            sizes = {"vertices": one.vertices.tolist()}
+        objects[one.name] = {
+            "shape": kind,
+            **sizes,
+            "position": one.position.tolist(),
+            "rpy": list(rpy(one.rotation)),
+            "mass": one.mass,
+            "friction": one.friction,
+            "restitution": one.restitution,
+        }
+    return str(yaml.safe_dump({"objects": objects}, sort_keys=False, default_flow_style=None))
 
 
 def scene_of_urdf(text: str, folder: Path | None = None, source_name: str = "URDF") -> Scene:
@@ -150,8 +185,8 @@ def _placement(robot: Robot, link: str) -> pin.SE3:
     if edge is None:
         return pin.SE3.Identity()
     origin = edge.joint.find("origin")
-    xyz, rpy = (_triple(origin, attribute) for attribute in ("xyz", "rpy"))
-    return _placement(robot, edge.parent) * pin.SE3(pin.rpy.rpyToMatrix(rpy), xyz)
+    xyz, angles = (_triple(origin, attribute) for attribute in ("xyz", "rpy"))
+    return _placement(robot, edge.parent) * pin.SE3(pin.rpy.rpyToMatrix(angles), xyz)
 
 
 def _triple(origin: Node | None, attribute: str) -> Matrix:
@@ -184,12 +219,12 @@ def _mesh_vertices(where: str, uri: str, folder: Path | None) -> Matrix:
     return corners
 
 
-def _of_yaml(path: Path) -> Scene:
-    content, lines = read_yaml_lines(path)
+def _of_yaml(data: bytes, folder: Path | None, source_name: str) -> Scene:
+    content, lines = parse_yaml(data, source_name)
     faults, objects = list[Fault](), list[SceneObject]()
     if not isinstance(content, dict) or "objects" not in content:
         problem, remedy = "the key 'objects' is missing", "write objects: {NAME: {shape: …}}"
-        raise SceneRejected(str(path), [Fault(1, "scene", "", problem, remedy)])
+        raise SceneRejected(source_name, [Fault(1, "scene", "", problem, remedy)])
     for key in content:
         if key != "objects":
             remedy = suggest(key, ("objects",), "the only key is")
@@ -203,16 +238,16 @@ def _of_yaml(path: Path) -> Scene:
         where = {key[-1]: n for key, n in lines.items() if key[:-1] == ("objects", name)}
         where[""] = lines["objects", name]
         found = list[Fault]()
-        one = _object(name, table, where, path.parent, found)
+        one = _object(name, table, where, folder, found)
         faults += found
         objects += [] if one is None else [one]
     if faults:
-        raise SceneRejected(str(path), faults)
+        raise SceneRejected(source_name, faults)
     return Scene(objects)
 
 
 def _object(
-    name: str, table: Any, lines: dict[str, int], folder: Path, faults: list[Fault]
+    name: str, table: Any, lines: dict[str, int], folder: Path | None, faults: list[Fault]
 ) -> SceneObject | None:
     """Return the object of a table; None, with ``faults``, if it has any."""
     where, begin = f"object '{name}'", lines[""]
@@ -249,7 +284,7 @@ def _object(
     return None
 
 
-def _shape(where: str, kind: str, table: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _shape(where: str, kind: str, table: dict[str, Any], folder: Path | None) -> dict[str, Any]:
     """Return the shape of a table, and the vertices of a mesh."""
     if kind == "mesh":
         if ("file" in table) == ("vertices" in table):
@@ -275,8 +310,8 @@ def _shape(where: str, kind: str, table: dict[str, Any], folder: Path) -> dict[s
     return {"shape": CHECKS["shape"](where, Shape(kind, size))}
 
 
-def _rotation(where: str, rpy: Any) -> Matrix:
-    angles = check_vector(f"{where}: rpy", rpy, 3)
+def _rotation(where: str, value: Any) -> Matrix:
+    angles = check_vector(f"{where}: rpy", value, 3)
     if np.abs(angles).max() > 2 * pi:
         largest = float(angles[np.argmax(np.abs(angles))])
         raise InvalidValue(f"{where}: rpy = {largest:g} rad; expected at most 2 pi; write radians")

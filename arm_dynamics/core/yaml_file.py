@@ -30,16 +30,15 @@ def read_yaml(file: str | Path) -> Any:
 
     Raises ConfigError naming the file, and the line and key where they are known.
     """
-    return read_yaml_lines(file)[0]
+    return parse_yaml(_read(file), file)[0]
 
 
-def read_yaml_lines(file: str | Path) -> tuple[Any, dict[tuple[str, ...], int]]:
-    """Return the document of the file, and the line of each key by the keys above it and its own.
+def parse_yaml(data: bytes, file: str | Path) -> tuple[Any, dict[tuple[str, ...], int]]:
+    """Return the document of a text, and the line of each key by the keys above it and its own.
 
-    Raises ConfigError as ``read_yaml``.
+    Raises ConfigError as ``read_yaml``, with the name ``file``.
     """
     try:
-        data = Path(file).read_bytes()
         if len(data) > MAX_SIZE:
             raise ConfigError(f"{file}: size = {len(data)} bytes; expected at most {MAX_SIZE}")
         text = data.decode("utf-8-sig")
@@ -51,8 +50,6 @@ def read_yaml_lines(file: str | Path) -> tuple[Any, dict[tuple[str, ...], int]]:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{file}: line {line}: expected UTF-8; save the file as UTF-8") from error
-    except OSError as error:
-        raise ConfigError(f"{file}: {error}; expected a readable YAML file") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
@@ -61,6 +58,13 @@ def read_yaml_lines(file: str | Path) -> tuple[Any, dict[tuple[str, ...], int]]:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{file}: {problem}; expected a readable YAML file") from error
+
+
+def _read(file: str | Path) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file}: {error}; expected a readable YAML file") from error
 
 
 def _key_lines(node: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:

@@ -5,7 +5,13 @@ import pinocchio as pin
 import pytest
 
 from arm_dynamics.collision import Scene, SceneObject, load_scene
-from arm_dynamics.collision.scene_files import SceneRejected, scene_of_urdf
+from arm_dynamics.collision.scene_files import (
+    SceneRejected,
+    parse_scene,
+    scene_of_urdf,
+    scene_text,
+)
+from arm_dynamics.collision.scene_shapes import object_triangles
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.solids import Shape
 
@@ -209,3 +215,50 @@ def test_faults_of_a_urdf_are_reported(old, new, message, tmp_path):
 def test_a_urdf_without_shapes_is_rejected():
     with pytest.raises(SceneRejected, match="no link has a shape"):
         scene_of_urdf('<robot name="a"><link name="b"/></robot>')
+
+
+def test_the_text_of_a_scene_is_read_as_the_same_scene():
+    turned = pin.rpy.rpyToMatrix(0.1, -0.7, 2.0)
+    scene = Scene(
+        (
+            SceneObject("floor", Shape("ground", ()), (0, 0, -1)),
+            SceneObject("box", BOX, (1, 2, 3), turned, mass=2.0, friction=0.1, restitution=0.2),
+            SceneObject("can", Shape("cylinder", (0.1, 0.5)), (1e-9, 2, 3)),
+            SceneObject("ball", Shape("sphere", (0.1,)), (1, 2, 3)),
+            SceneObject("part", Shape("mesh", ()), (1, 2, 3), turned, vertices=CUBE),
+        )
+    )
+    read = parse_scene(scene_text(scene))
+    for one, same in zip(scene, read, strict=True):
+        for name in ("name", "shape", "mass", "friction", "restitution"):
+            assert getattr(one, name) == getattr(same, name)
+        np.testing.assert_array_equal(one.position, same.position)
+        np.testing.assert_allclose(one.rotation, same.rotation, atol=1e-15)
+        assert (one.vertices is None) == (same.vertices is None)
+    assert parse_scene(scene_text(Scene())).objects == ()
+    assert parse_scene(CELL)["table"].shape == Shape("box", (1.0, 1.0, 0.04))
+
+
+@pytest.mark.parametrize(
+    ("shape", "volume"),
+    [
+        (BOX, 0.2 * 0.3 * 0.4),
+        (Shape("cylinder", (0.1, 0.5)), np.pi * 0.01 * 0.5),
+        (Shape("sphere", (0.1,)), 4 / 3 * np.pi * 0.001),
+        (Shape("mesh", ()), 0.2 * 0.3 * 0.4),
+    ],
+)
+def test_the_drawn_triangles_enclose_the_volume_of_an_object(shape, volume):
+    vertices = CUBE if shape.kind == "mesh" else None
+    points, triangles = object_triangles(SceneObject("a", shape, (1, 0, 0), vertices=vertices))
+    enclosed = np.linalg.det(points[triangles]).sum() / 6  # of outward triangles
+    assert enclosed == pytest.approx(volume, rel=0.02)
+
+
+def test_a_ground_is_drawn_as_a_square():
+    points, triangles = object_triangles(SceneObject("a", Shape("ground", ())))
+    a, b, c = points[triangles].swapaxes(0, 1)
+    area = np.cross(b - a, c - a) / 2
+    assert (area[:, :2] == 0).all()
+    assert area[:, 2].sum() == pytest.approx(100.0)
+    assert (area[:, 2] > 0).all()

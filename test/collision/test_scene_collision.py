@@ -133,9 +133,7 @@ def test_the_srdf_next_to_the_urdf_disables_pairs(robot, is_read, arm, tmp_path)
 def test_an_srdf_that_cannot_be_read_is_ignored_with_a_warning(arm, tmp_path):
     (tmp_path / "arm.srdf").write_text("<robot")
     own = parse_arm(arm.urdf, tmp_path / "arm.urdf")
-    with pytest.warns(
-        RuntimeWarning, match=r"arm.srdf: line 1: .*; its disabled pairs and group"
-    ):
+    with pytest.warns(RuntimeWarning, match=r"arm.srdf: line 1: .*; its disabled pairs and group"):
         check = SelfCollision(own, CLEARANCE, own.configuration("initial"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -118,6 +118,7 @@ def run(arguments: Sequence[str]) -> int:
                     on_emergency=stop,
                 )
             )
+            page.show_scene(scene)
             print(page.url)
         loop = ControlLoop(
             driver, controller, events, self_collision=args.self_collision, scene=scene

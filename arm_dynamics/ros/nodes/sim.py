@@ -114,6 +114,7 @@ def _model_parameters(options: argparse.Namespace) -> dict[str, Any]:
     initial = options.configuration != "initial"
     return {
         "arm": options.arm,
+        "scene": _scene_parameter(options.scene),
         "lock": json.dumps(options.lock) if options.lock else None,
         "tool_frame": None if options.tool_frame is None else json.dumps(options.tool_frame),
         "simulator:initial_positions": (
@@ -121,6 +122,11 @@ def _model_parameters(options: argparse.Namespace) -> dict[str, Any]:
         ),
         **{f"{node}:payload_mass": options.payload or None for node in loaded},
     }
+
+
+def _scene_parameter(scene: str | None) -> str | None:
+    """Return --scene as a parameter: the nodes have the folder of this command."""
+    return None if scene is None else json.dumps(scene)
 
 
 def ros_arguments(parameters: Mapping[str, Any], file: Path | None = None) -> list[str]:

@@ -81,8 +81,7 @@ def load_scene(scene: str | Path) -> Scene:
         if not path.is_file():
             path = resources.resource_folder(BUNDLED) / f"{scene}.yaml"
         if not path.is_file():
-            known = resources.resource_names(BUNDLED, ".yaml")
-            raise UnknownName("scene or scene file", str(scene), known)
+            raise UnknownName("scene or scene file", str(scene), bundled_scenes())
     except (OSError, ValueError) as error:  # a name too long, or with a null character
         raise ConfigError(f"scene {scene}: {error}; expected a readable file") from error
     if path.suffix in URDF_SUFFIXES:
@@ -94,11 +93,19 @@ def load_scene(scene: str | Path) -> Scene:
     return _of_yaml(data, path.parent, str(path))
 
 
-def parse_scene(text: str, source_name: str = "scene") -> Scene:
-    """Return the scene of a text: YAML, or a URDF of fixed links; raises as ``load_scene``."""
+def bundled_scenes() -> tuple[str, ...]:
+    """Return the names of the bundled scenes."""
+    return resources.resource_names(BUNDLED, ".yaml")
+
+
+def parse_scene(text: str, source_name: str = "scene", folder: Path | None = None) -> Scene:
+    """Return the scene of a text: YAML, or a URDF of fixed links; raises as ``load_scene``.
+
+    ``folder`` is that of its meshes.
+    """
     if text.lstrip().startswith("<"):
-        return scene_of_urdf(text, None, source_name)
-    return _of_yaml(text.encode("utf-8", "replace"), None, source_name)
+        return scene_of_urdf(text, folder, source_name)
+    return _of_yaml(text.encode("utf-8", "replace"), folder, source_name)
 
 
 def scene_text(scene: Scene) -> str:

@@ -9,7 +9,7 @@ from math import inf
 
 from rclpy.node import Node
 
-from arm_dynamics.collision.scene import Scene
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.collision_avoidance import UNCHECKED
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.controller import Controller
@@ -69,6 +69,12 @@ class ControllerNode(Node):
         """Check collisions with the objects of the topic ``scene`` from the next cycle on."""
         if self._self_collision:
             self.loop.use_scene(scene)
+
+    @property
+    def _checked(self) -> Scene:
+        """Objects with which collisions are checked."""
+        avoidance = self.loop.collision_avoidance
+        return EMPTY_SCENE if avoidance is None else avoidance.scene
 
     def _reject_scene(self, reason: str) -> None:
         self.events.report("scene_rejected", f"{reason}; the scene before is still checked")
@@ -141,6 +147,7 @@ class ControllerNode(Node):
         values: Mapping[str, str] = {
             "controller": type(self.loop.controller).__name__,
             "commands per second": f"{rate:.0f}",
+            "scene": ", ".join(one.name for one in self._checked) or "none",
             **self.values(),
         }
         incompatibility = self._capabilities.incompatibility(type(self.loop.controller))

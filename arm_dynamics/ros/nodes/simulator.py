@@ -170,6 +170,7 @@ class SimulatorNode(Node):
             self._requests,
             self.fixed_time,
             self.end,
+            self.scene,
         )
 
     def _build_diagnostics(self) -> Diagnostics:

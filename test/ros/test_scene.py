@@ -71,21 +71,21 @@ def test_a_goal_to_the_table_is_rejected_with_link_object_distance_and_time(shar
 
 
 def test_objects_are_added_and_removed_while_the_arm_is_controlled(shared, arm):
-    aside = INITIAL + np.array([1.0, 0, 0, 0, 0])
-    tool, there = (pose(ARM, q)[0] for q in (INITIAL, aside))
+    turned = INITIAL + np.array([1.0, 0, 0, 0, 0])
+    tool, there = (pose(ARM, q)[0] for q in (INITIAL, turned))
     checked(shared, "table, ground")
-    assert moved(shared, aside).error_code == 0
+    assert moved(shared, turned).error_code == 0
     assert moved(shared, INITIAL).error_code == 0
-    middle = pose(ARM, (INITIAL + aside) / 2)[0]
+    middle = pose(ARM, (INITIAL + turned) / 2)[0]
     assert np.linalg.norm(tool - there) > 0.2
     text = f"objects: {{ball: {{shape: sphere, radius: 0.03, position: {middle.tolist()}}}}}"
     request = SpawnEntity.Request(entity_resource=Resource(resource_string=text))
     assert shared.call(SpawnEntity, "simulator/spawn_entity", request).entity_name == "ball"
     checked(shared, "table, ground, ball")
-    assert "object 'ball'" in moved(shared, aside).error_string
+    assert "object 'ball'" in moved(shared, turned).error_string
     shared.call(DeleteEntity, "simulator/delete_entity", DeleteEntity.Request(entity="ball"))
     checked(shared, "table, ground")
-    assert moved(shared, aside).error_code == 0
+    assert moved(shared, turned).error_code == 0
     assert moved(shared, INITIAL).error_code == 0
 
 

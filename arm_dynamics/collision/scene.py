@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import (
     FloatArray,
@@ -140,6 +141,11 @@ class SceneObject:
             raise InvalidValue(f"{where}: vertices = {given}; expected {expected}")
         if self.vertices is not None:
             object.__setattr__(self, "vertices", check_vertices(where, self.vertices))
+
+    def moved(self, position: ArrayLike, rotation: ArrayLike) -> SceneObject:
+        """Return the object moved by x -> R x + p, with p (3,) [m] and R (3, 3)."""
+        p, R = np.asarray(position), np.asarray(rotation)
+        return replace(self, position=p + R @ self.position, rotation=R @ self.rotation)
 
     @property
     def is_fixed(self) -> bool:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import yaml
-from scipy.spatial import ConvexHull, QhullError
 
 from arm_dynamics.collision.scene import CHECKS, SCENE_SHAPES, Scene, SceneObject, check_vertices
 from arm_dynamics.core import resources
@@ -26,6 +25,7 @@ from arm_dynamics.model.audit import files, numbers, structure
 from arm_dynamics.model.audit.fault import Fault, format_report, suggest, title
 from arm_dynamics.model.audit.robot import Robot
 from arm_dynamics.model.description_file import read_urdf
+from arm_dynamics.model.inertia_estimate import hull_triangles
 from arm_dynamics.model.solids import Shape
 from arm_dynamics.model.urdf_writer import rpy
 from arm_dynamics.model.visuals import Visual, link_shapes, load_mesh
@@ -219,11 +219,8 @@ def _mesh_vertices(where: str, uri: str, folder: Path | None) -> Matrix:
             " ROS package; STL, COLLADA and OBJ are read"
         )
     points = np.array(mesh.vertices())
-    try:
-        corners: Matrix = points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):  # flat, which the check of the object rejects
-        return points
-    return corners
+    triangles = hull_triangles(points)  # None if flat, which the check of the object rejects
+    return points if triangles is None else points[np.unique(triangles)]
 
 
 def _of_yaml(data: bytes, folder: Path | None, source_name: str) -> Scene:

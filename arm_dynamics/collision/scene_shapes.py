@@ -56,3 +56,9 @@ def object_triangles(one: SceneObject) -> tuple[Matrix, IntArray]:
     triangles = hull_triangles(points)
     assert triangles is not None  # an object has a volume
     return points, triangles
+
+
+def object_corners(one: SceneObject) -> Matrix:
+    """Return the corners (n, 3) [m] of the drawn triangles of an object in base axes."""
+    corners: Matrix = object_triangles(one)[0] @ one.rotation.T + one.position
+    return corners

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from arm_dynamics.core.arrays import IntArray, Matrix, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
@@ -220,6 +219,8 @@ def mesh_body(vertices: Matrix, triangles: Matrix) -> Inertial | None:
 
 def hull_triangles(points: Matrix) -> IntArray | None:
     """Return the outward triangles (m, 3) of the convex hull of points (n, 3); None if flat."""
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415 - slow to import
+
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):  # flat, or less than four points

@@ -44,7 +44,7 @@ from arm_dynamics.collision.scene_files import (
     parse_scene,
     scene_text,
 )
-from arm_dynamics.collision.scene_shapes import object_triangles
+from arm_dynamics.collision.scene_shapes import object_corners, object_triangles
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.core.loop_requests import LoopRequests
@@ -398,7 +398,6 @@ class SimulationInterfaces:
         frame = request.initial_pose.header.frame_id
         state = EntityState(header=header(frame, 0.0), pose=request.initial_pose.pose)
         position, rotation = self._entities.placement(name, state, kind.INVALID_POSE)
-        position = np.array(position)
 
         def extended(before: Scene) -> Scene:
             taken, own, number = self._entities.taken, name, 0
@@ -406,14 +405,10 @@ class SimulationInterfaces:
                 number += 1
                 own = f"{name}_{number}"
             response.entity_name = own
+            names = [own] if len(scene) == 1 else [f"{own}/{one.name}" for one in scene]
             added = (
-                replace(
-                    one,
-                    name=own if len(scene) == 1 else f"{own}/{one.name}",
-                    position=position + rotation @ one.position,
-                    rotation=rotation @ one.rotation,
-                )
-                for one in scene
+                replace(one.moved(position, rotation), name=full)
+                for full, one in zip(names, scene, strict=True)
             )
             return Scene((*before, *added))
 
@@ -627,8 +622,7 @@ class Entities:
         if entity == self.name:
             points = self._points.placed(q)
         elif entity in (scene := self._scene.scene):
-            one = scene[entity]
-            points = object_triangles(one)[0] @ one.rotation.T + one.position
+            points = object_corners(scene[entity])
         else:
             points = self._points.of_links(q)[self._links[entity]]
         box = BoundingBox.of(points)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.collision.scene_files import load_scene
     from arm_dynamics.control.control_loop import ControlLoop
     from arm_dynamics.core.errors import ArmDynamicsError, DriverFault, InvalidValue
     from arm_dynamics.core.parameters import Parameter
@@ -39,6 +40,7 @@ _MODULES = {
     "forward_model": ".simulation.forward_model",
     "inverse_kinematics": ".dynamics.kinematics.inverse_kinematics",
     "load_arm": ".model.load",
+    "load_scene": ".collision.scene_files",
     "nearest_reachable": ".dynamics.kinematics.inverse_kinematics",
     "pack_state": ".simulation.forward_model",
     "unpack_state": ".simulation.forward_model",
@@ -59,6 +61,7 @@ __all__ = [
     "forward_model",
     "inverse_kinematics",
     "load_arm",
+    "load_scene",
     "nearest_reachable",
     "pack_state",
     "unpack_state",

@@ -61,6 +61,7 @@ ARGUMENTS = (
         "move to a target dragged in RViz when the mouse button is released; false: by its menu",
         parts.SWITCH,
     ),
+    parts.SCENE,
     ("record", "", "new folder to record states and commands into; empty: none", None),
     (
         "excitation",
@@ -127,5 +128,10 @@ def _arm(arguments, files):
         motors["command_interface"] = plugins.load_class("controllers", controller).interface
     motors |= {name: arguments[name] for name in names if arguments[name]}
     configure = {"auto_configure": arguments["auto_configure"] == "true"}
-    start = {**parts.model_parameters(arguments), **parts.description_parameters(), **configure}
+    start = {
+        **parts.model_parameters(arguments),
+        **parts.scene_parameters(arguments),
+        **parts.description_parameters(),
+        **configure,
+    }
     return parts.required_node("hardware", arguments, *files, start | motors | rates | record)

@@ -28,14 +28,14 @@ COMMON = {
 }  # fmt: skip
 SIMULATED = COMMON | {
     "controller", "rate", "real_time_factor", "lockstep", "use_sim_time", "publish_clock",
-    "composed", "viewer", "viewer_port", "params_file",
+    "composed", "viewer", "viewer_port", "params_file", "scene",
 }  # fmt: skip
 ARGUMENTS = {
     "simulation": SIMULATED,
     "hardware": COMMON | {
         "driver", "port", "driver_settings", "command_interface", "controller", "update_rate",
         "auto_configure", "viewer", "viewer_port", "params_file", "move_on_release",
-        "record", "excitation",
+        "record", "excitation", "scene",
     },
     "display": COMMON | {"viewer_port", "gui"},
     "task_space": SIMULATED,
@@ -293,6 +293,28 @@ def test_an_excitation_is_run_and_recorded(stand_in, tmp_path):
         started("hardware", controller="none", **given)
     with pytest.raises(ArmDynamicsError, match="joints"):
         started("hardware", arm="five_dof", excitation=str(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("simulation", {}), ("task_space", {"composed": "true"}), ("hardware", {}),
+     ("hardware", {"driver": "simulated"})],
+)  # fmt: skip
+def test_the_scene_reaches_the_arm_its_controller_and_the_page(stand_in, tmp_path, name, given):
+    given = {"viewer": "true", **given}
+    shown = [
+        parameters(node).get("scene")
+        for node in nodes(started(name, scene="table", **given)).values()
+        if node.package == "arm_dynamics" and node.executable not in {"excitation", "rviz_controls"}
+    ]
+    assert shown == ["table"] * (2 if given.get("composed") else 3)
+    assert all("scene" not in parameters(node) for node in nodes(started(name, **given)).values())
+    file = tmp_path / "cell.yaml"
+    file.write_text("objects: {a: {shape: box}}")
+    with pytest.raises(ConfigError, match="size of the box is missing"):
+        started(name, scene=str(file), **given)
+    with pytest.raises(UnknownName, match="did you mean 'table'"):
+        started(name, scene="tabel", **given)
 
 
 def controller_of(actions):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from arm_dynamics.batch.stability.stability_report import LINEAR_CONTROLLERS
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
+from arm_dynamics.collision.scene_files import load_scene
 from arm_dynamics.control.config import (
     PERIOD,
     build_controller,
@@ -146,6 +148,20 @@ def add_excitation(parser: argparse.ArgumentParser) -> None:
     """Add the option --excitation of commands that move an arm."""
     text = "excitation trajectory: a file of arm-dynamics excite; the arm moves to its start first"
     parser.add_argument("--excitation", type=path_argument, metavar="FILE", help=text)
+
+
+def add_scene(parser: argparse.ArgumentParser) -> None:
+    """Add the option --scene of commands that move an arm."""
+    text = (
+        "objects around the arm, which its links do not touch: table, ground, or a YAML or URDF"
+        " file (default: none)"
+    )
+    parser.add_argument("--scene", metavar="NAME|FILE", help=text)
+
+
+def scene_of(args: argparse.Namespace) -> Scene:
+    """Return the scene of --scene."""
+    return EMPTY_SCENE if args.scene is None else load_scene(args.scene)
 
 
 def build_arm(args: argparse.Namespace) -> ArmModel:

@@ -11,9 +11,11 @@ import numpy as np
 from arm_dynamics.cli.arm_options import (
     add_arm,
     add_options,
+    add_scene,
     build_arm,
     path_argument,
     require_new_file,
+    scene_of,
 )
 from arm_dynamics.cli.terminal import progress_bar
 from arm_dynamics.core.number_option import Number, seed
@@ -50,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.figure is not None:
         require_new_file("--figure", args.figure)
         require_matplotlib("--figure")
-    arm = build_arm(args)
+    arm, scene = build_arm(args), scene_of(args)
     with progress_bar("motions") as progress:
         found = excite(
             arm,
@@ -58,6 +60,7 @@ def run(arguments: Sequence[str]) -> int:
             harmonics=int(args.harmonics),
             seed=int(args.seed),
             clearance=args.clearance / 1000,
+            scene=scene,
             acceleration_limit=args.acceleration,
             progress=progress,
         )
@@ -65,6 +68,8 @@ def run(arguments: Sequence[str]) -> int:
     if args.figure is not None:
         _draw(arm, found, args.figure)
     _print_report(arm, found, args.output)
+    if args.scene is None:
+        print("not checked: the floor and objects around the arm (--scene)")
     return 0
 
 
@@ -83,7 +88,8 @@ def command_parser() -> argparse.ArgumentParser:
     text = "seed of the random numbers (default: 0)"
     add("--seed", type=seed("--seed"), default=0, metavar="N", help=text)
     number = Number("--clearance", 0.1, 1000, "mm")
-    text = f"distance between links [mm] (default: {CLEARANCE * 1000:g})"
+    add_scene(parser)
+    text = f"distance between links, and to objects [mm] (default: {CLEARANCE * 1000:g})"
     add("--clearance", type=number, default=CLEARANCE * 1000, metavar="MM", help=text)
     number = Number("--acceleration", 1e-3, 1e6, "rad/s²")
     text = "acceleration limit of every joint [rad/s²; m/s²] (default: none)"
@@ -125,7 +131,6 @@ def _print_report(arm: ArmModel, found: Excitation, file: Path) -> None:
             print(f"  ... {len(hidden) - SHOWN} more")
     else:
         print("all base parameters are identifiable from this trajectory")
-    print("not checked: collision with the floor and with objects around the arm")
 
 
 def _draw(arm: ArmModel, found: Excitation, file: Path) -> None:

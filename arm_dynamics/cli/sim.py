@@ -19,10 +19,12 @@ from arm_dynamics.cli.arm_options import (
     DT,
     add_arm,
     add_options,
+    add_scene,
     build_arm,
     controller_of,
     joint_controllers,
     require_accepted,
+    scene_of,
     with_payload,
 )
 from arm_dynamics.cli.terminal import waiting
@@ -107,6 +109,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     add_arm(parser, default="five_dof")
     add_options(parser, controllers=joint_controllers, dt=None)
+    add_scene(parser)
     _add_run_options(parser.add_argument)
     _add_loop_options(parser.add_argument)
     return parser
@@ -173,6 +176,7 @@ def check_options(options: argparse.Namespace) -> ArmModel:
     name = controller_name(arm, options.controller, options.gains)
     require_accepted(arm, name, joint_controllers())
     require_holdable(with_payload(arm, options) if options.payload_modeled else arm)
+    scene_of(options)
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record = {options.record}; expected a new folder")
     print(f"arm '{arm.name}': tool frame = {arm.tool_frame}", flush=True)
@@ -287,7 +291,9 @@ class _Run:
             self.simulation.plant.efforts(self.simulation.state, command)
             self.simulation.plant.motors(self.simulation.state, command)
         driver = SimulationDriver(arm, self.simulation, self.control)
-        self.loop = ControlLoop(driver, controller, self.simulation.watchdog.events)
+        self.loop = ControlLoop(
+            driver, controller, self.simulation.watchdog.events, scene=scene_of(options)
+        )
         self._pacer = Pacer(self.simulation.period, factor)
         self._report = SimulationReport(
             self.simulation,
@@ -297,7 +303,7 @@ class _Run:
             lockstep=not options.realtime,
         )
         output = LoopOutput(self.loop, self._requests)
-        self._demo = DemoMotion(arm, output, output.reference)
+        self._demo = DemoMotion(arm, output, output.reference, scene_of(options))
         self._demo.set_running(runs_demo(options))
         self._lines = RunReport(self._status, options)
         self._max_error, self._rate, self._commands = (
@@ -341,6 +347,7 @@ class _Run:
                     on_emergency=lambda: self._stop_arm("the page"),
                 )
             )
+        page.show_scene(scene_of(options))
         print(f"the arm is shown at {page.url}", flush=True)
         page.show(arm.configuration("initial"))
         return page

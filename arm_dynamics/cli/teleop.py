@@ -18,11 +18,13 @@ import numpy as np
 
 from arm_dynamics.cli.arm_options import (
     LOCK_HELP,
+    add_scene,
     joint_controllers,
     named_values,
     path_argument,
     require_accepted,
     require_new_file,
+    scene_of,
 )
 from arm_dynamics.cli.hardware.keyboard import require_terminal
 from arm_dynamics.cli.hardware.options import NO_MOTORS, with_advice
@@ -36,6 +38,7 @@ from arm_dynamics.cli.hardware.torque_session import (
 )
 from arm_dynamics.cli.interrupt import interruption
 from arm_dynamics.cli.terminal import waiting
+from arm_dynamics.collision.scene import Scene
 from arm_dynamics.control.config import build_controller
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
@@ -108,6 +111,7 @@ def command_parser() -> argparse.ArgumentParser:
         add(f"--{side}-set", action="append", default=[], metavar="NAME=VALUE", help=text)
         text = "calibration file of LeRobot, for Feetech servos (default: the URDF's offsets)"
         add(f"--{side}-calibration", type=path_argument, metavar="FILE", help=text)
+    add_scene(parser)
     add("--lock", action="append", default=[], metavar="JOINT", help=f"{LOCK_HELP}, of both arms")
     text = "controller of the follower (default: position, if its motors accept positions)"
     add("--controller", metavar="NAME", help=text)
@@ -200,14 +204,14 @@ class _Side:
 def _teleoperate(args: argparse.Namespace) -> int:
     """Build both arms, request the permission, and run; return the exit code."""
     require_new_file("--record", args.record)
-    period = 1 / args.rate
+    period, scene = 1 / args.rate, scene_of(args)
     with ExitStack() as stack:
         sides = [_Side(args, name, stack) for name in SIDES]
         leader, follower = sides
         is_physical = any(side.is_physical for side in sides)
         events = printed_events()
         device = _leader(leader, period, events, bilateral=args.bilateral)
-        loop, cycles = _follower(follower, args.controller, period, events)
+        loop, cycles = _follower(follower, args.controller, period, events, scene)
         units = [radians(1.0) if joint.unit == "rad" else 1e-3 for joint in follower.arm.joints]
         speeds = args.approach_speed * np.array(units)
         if not loop.controller.tracks_reference:
@@ -298,7 +302,7 @@ class _Repeated(Driver):
 
 
 def _follower(
-    side: _Side, name: str | None, period: float, events: Events
+    side: _Side, name: str | None, period: float, events: Events, scene: Scene
 ) -> tuple[ControlLoop, int]:
     """Return the control loop of the follower and its cycles in a cycle of the teleoperation."""
     if side.is_simulated:
@@ -309,14 +313,15 @@ def _follower(
         with waiting("compiling the simulated follower"):
             warm_up_controller(controller, every_function=False)
             simulation = Simulation(side.arm, period=own_period, dt=DT)
-        return ControlLoop(SimulationDriver(side.arm, simulation), controller, events), cycles
+        simulated = SimulationDriver(side.arm, simulation)
+        return ControlLoop(simulated, controller, events, scene=scene), cycles
     if name is None and side.accepts("position"):
         name = "position"
     controller = build_controller(side.arm, name, period=None)
     driver = side.build_driver(controller.interface, period, events)
     with waiting("compiling the controller of the follower"):
         warm_up_controller(controller)
-    return ControlLoop(driver, controller, events), 1
+    return ControlLoop(driver, controller, events, scene=scene), 1
 
 
 def _simulated_cycles(period: float) -> tuple[int, float]:

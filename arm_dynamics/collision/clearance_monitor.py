@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import MATRIX, VECTOR, compiled_for
@@ -33,7 +34,7 @@ def lower_bounds(distances: Vector, measured_at: Matrix, reaches: Matrix, q: Vec
 
 
 class Contact(NamedTuple):
-    """Two links that come nearer than their clearance."""
+    """Two links, or a link and an object, that come nearer than their clearance."""
 
     first: str
     second: str
@@ -41,17 +42,20 @@ class Contact(NamedTuple):
     """Distance [m] of their shapes, negative where they overlap."""
     clearance: float
     """Smallest distance [m] that is allowed."""
+    with_object: bool = False
+    """Whether the second one is an object of the scene."""
 
     def __str__(self) -> str:
         """Links, distance and clearance."""
+        links, second = ("link", "object ") if self.with_object else ("links", "")
         return (
-            f"distance of links '{self.first}' and '{self.second}' would be"
+            f"distance of {links} '{self.first}' and {second}'{self.second}' would be"
             f" {1e3 * self.distance:.1f} mm; expected at least {1e3 * self.clearance:.1f} mm"
         )
 
 
 class ClearanceMonitor:
-    """Checks motions of an arm for self-collision.
+    """Checks motions of an arm for contacts of its links and of links with fixed objects.
 
     Each pair of shapes keeps its last distance d_k and the configuration q_k of it. At q
 
@@ -67,8 +71,11 @@ class ClearanceMonitor:
     arm : ArmModel
         Arm with collision geometry in its URDF; without it the visual geometry is used.
     clearance : float
-        Smallest distance [m] of two links. Shapes that are nearer in the initial configuration keep
-        half of their distance there; shapes in contact there are not checked.
+        Smallest distance [m] of two links, and of a link and an object. Shapes that are nearer in
+        the initial configuration keep half of their distance there; shapes in contact there are not
+        checked.
+    scene : Scene
+        Objects around the arm.
 
     References
     ----------
@@ -77,9 +84,12 @@ class ClearanceMonitor:
 
     """
 
-    def __init__(self, arm: ArmModel, clearance: float = CLEARANCE) -> None:
+    def __init__(
+        self, arm: ArmModel, clearance: float = CLEARANCE, scene: Scene = EMPTY_SCENE
+    ) -> None:
         initial = np.array(arm.configuration("initial"))
-        pairs = SelfCollision(arm, clearance, initial, convex=True)
+        pairs = SelfCollision(arm, clearance, initial, scene=scene, convex=True)
+        self._ends = [(*pairs.ends(k), pairs.has_object(k)) for k in range(pairs.pairs)]
         self._parts = _Distances(arm, pairs.shapes, pairs.margins, pairs.reaches, initial)
         self._wholes, self._parts_of = self._parts, list[IntArray]()
         if pairs.wholes.ngeoms < pairs.shapes.ngeoms:
@@ -183,10 +193,8 @@ class ClearanceMonitor:
         return None
 
     def _contact(self, k: int, slack: float) -> Contact:
-        pair, clearance = self.shapes.collisionPairs[k], float(self.margins[k])
-        frames = (self.shapes.geometryObjects[i].parentFrame for i in (pair.first, pair.second))
-        first, second = (str(self._parts.model.frames[frame].name) for frame in frames)
-        return Contact(first, second, slack + clearance, clearance)
+        clearance, (first, second, with_object) = float(self.margins[k]), self._ends[k]
+        return Contact(first, second, slack + clearance, clearance, with_object)
 
 
 class _Distances:
@@ -195,7 +203,7 @@ class _Distances:
     def __init__(
         self, arm: ArmModel, shapes: pin.GeometryModel, margins: Vector, reaches: Matrix, q: Vector
     ) -> None:
-        self.model, self._data = arm.model, arm.model.createData()
+        self._model, self._data = arm.model, arm.model.createData()
         self.shapes, self.margins, self.reaches = shapes, margins, reaches
         self._results = shapes.createData()
         self.values = np.zeros(len(margins))
@@ -218,7 +226,7 @@ class _Distances:
     def measure(self, q: Vector, pairs: IntArray) -> FloatArray:
         """Return the values of ``pairs`` at ``q``."""
         if len(pairs):
-            pin.updateGeometryPlacements(self.model, self._data, self.shapes, self._results, q)
+            pin.updateGeometryPlacements(self._model, self._data, self.shapes, self._results, q)
             for k in pairs.tolist():
                 result = pin.computeDistance(self.shapes, self._results, k)
                 self.values[k] = result.min_distance - self.margins[k]

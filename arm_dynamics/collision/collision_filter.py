@@ -25,6 +25,8 @@ PARTS = 8
 """Parts of a mesh."""
 SLACK = 1e-5
 """Increase of the margins [m], above the errors of the distances of hulls."""
+HALF_SPACE = 1e6
+"""Radius [m] of the sphere of a half space: 4 m from the origin of the base it is 8 µm below."""
 THICKNESS = 1e-4
 """Thickness of the hull of points in a plane [m], and relative to their size above 1 m."""
 
@@ -189,10 +191,13 @@ class _Cover:
     def of(cls, shape: pin.GeometryObject) -> _Cover:
         geometry, placement = shape.geometry, shape.placement
         if not hasattr(geometry, "tri_indices"):
+            if type(geometry).__name__ == "Halfspace":
+                normal = placement.rotation @ geometry.n
+                height = geometry.d + float(normal @ placement.translation)
+                center = (height - HALF_SPACE) * normal
+                return cls([geometry], np.tile(center, (2, 1)), np.full(2, HALF_SPACE))
             geometry.computeLocalAABB()
             sides = np.array(geometry.aabb_local.max_ - geometry.aabb_local.min_)
-            if not geometry.aabb_radius < 1e6:  # that of a plane
-                return cls([geometry], np.zeros((2, 3)), np.full(2, np.inf))
             longest = int(np.argmax(sides))
             slices = np.repeat(np.array(geometry.aabb_center)[None], PARTS + 1, axis=0)
             slices[1:, longest] += ((np.arange(PARTS) + 0.5) / PARTS - 0.5) * sides[longest]
@@ -208,7 +213,7 @@ class _Cover:
         for part in (corners, *_parts(vertices, corners)):
             points = vertices[np.unique(part)]
             center = (points.min(axis=0) + points.max(axis=0)) / 2
-            hulls.append(_hull(type(geometry), points))
+            hulls.append(convex_hull(type(geometry), points))
             centers.append(placement.act(center))
             radii.append(float(np.linalg.norm(points - center, axis=1).max()))
         return cls(hulls, np.array(centers), np.array(radii))
@@ -232,7 +237,7 @@ def _parts(vertices: Matrix, corners: IntArray) -> list[IntArray]:
     return [corners[part] for part in parts + found]
 
 
-def _hull(kind: type, points: Matrix) -> Any:
+def convex_hull(kind: type, points: Matrix) -> Any:
     """Return the convex hull of points (n, 3) [m] and of a small octahedron in their middle.
 
     The octahedron makes the hull of points in a plane a solid, which Qhull needs. Where a vertex of

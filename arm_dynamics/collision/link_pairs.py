@@ -13,7 +13,10 @@ from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import sampling_ranges
 from arm_dynamics.model.arm_argument import check_arm
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.model.srdf import disabled_pairs
 
+COMPUTED = ("Adjacent", "Default", "Always", "Never")
+"""Reasons that are computed again."""
 SAMPLES = 10_000
 """Random configurations, as in the setup assistant of MoveIt."""
 
@@ -25,7 +28,7 @@ class DisabledPair(NamedTuple):
     second: str
     reason: str
     """Adjacent: one joint connects them; Default: they collide at the initial configuration;
-    Always: at nearly every configuration; Never: at none."""
+    Always: at nearly every configuration; Never: at none. Other reasons are those of the SRDF."""
 
 
 def collision_matrix(
@@ -46,7 +49,7 @@ def collision_matrix(
     -------
     tuple of DisabledPair
         Names of the links in the order of the URDF, and the reason: Adjacent, Default, Always or
-        Never.
+        Never; other reasons are those of the SRDF next to the URDF.
 
     References
     ----------
@@ -75,9 +78,13 @@ def collision_matrix(
     for q in random.uniform(lower, upper, (samples, arm.nv)):
         for pair in colliding(q):
             counts[pair] += 1
+    given = {pair: why for pair, why in disabled_pairs(arm).items() if why not in COMPUTED}
     disabled = []
     for (first, second), count in counts.items():
-        if _are_adjacent(model, first, second):
+        names = [str(model.frames[i].name) for i in (first, second)]
+        if frozenset(names) in given:
+            reason = given[frozenset(names)]
+        elif _are_adjacent(model, first, second):
             reason = "Adjacent"
         elif (first, second) in default:
             reason = "Default"
@@ -87,7 +94,6 @@ def collision_matrix(
             reason = "Never"
         else:
             continue
-        names = [str(model.frames[i].name) for i in (first, second)]
         disabled.append(DisabledPair(names[0], names[1], reason))
     return tuple(disabled)
 

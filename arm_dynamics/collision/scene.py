@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import (
     FloatArray,
@@ -15,7 +16,7 @@ from arm_dynamics.core.arrays import (
     as_readonly,
     check_float,
 )
-from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.errors import InvalidValue, UnknownName, did_you_mean
 from arm_dynamics.dynamics.kinematics.pose_target import (
     MAX_COORDINATE,
     check_coordinates,
@@ -27,18 +28,19 @@ from arm_dynamics.model.solids import SHAPES, Inertial, Shape, box, cylinder, sp
 SCENE_SHAPES = {**SHAPES, "ground": (), "mesh": ()}
 """Shapes of objects and the names of their sizes [m].
 
-A cylinder lies along z. A ground is the half space z <= 0 of its frame, without end.
+A cylinder lies along z. A ground is the half space z <= 0 of its frame.
 """
 FIXED_SHAPES = ("ground",)
 """Shapes without a mass."""
 
 
 def check_shape(where: str, shape: Shape) -> Shape:
-    """Return a shape of known kind with sizes above 0; else raise InvalidValue or UnknownName."""
+    """Return a shape of known kind with sizes above 0; else raise InvalidValue."""
     if not isinstance(shape, Shape):
         raise InvalidValue(f"{where}: shape = {shape!r}; expected a Shape")
     if shape.kind not in SCENE_SHAPES:
-        raise UnknownName(f"{where}: shape", shape.kind, tuple(SCENE_SHAPES))
+        known, hint = ", ".join(SCENE_SHAPES), did_you_mean(str(shape.kind), SCENE_SHAPES)
+        raise InvalidValue(f"{where}: shape = '{shape.kind}'; expected one of {known}{hint}")
     names = SCENE_SHAPES[shape.kind]
     if len(shape.size) != len(names):
         sizes = ", ".join(names) or "nothing"
@@ -46,7 +48,7 @@ def check_shape(where: str, shape: Shape) -> Shape:
     return Shape(
         shape.kind,
         tuple(
-            _number(where, name, size, "m", above=0, upper=MAX_COORDINATE)
+            _number(where, f"{shape.kind} {name}", size, "m", above=0, upper=MAX_COORDINATE)
             for name, size in zip(names, shape.size, strict=True)
         ),
     )
@@ -139,6 +141,11 @@ class SceneObject:
             raise InvalidValue(f"{where}: vertices = {given}; expected {expected}")
         if self.vertices is not None:
             object.__setattr__(self, "vertices", check_vertices(where, self.vertices))
+
+    def moved(self, position: ArrayLike, rotation: ArrayLike) -> SceneObject:
+        """Return the object moved by x -> R x + p, with p (3,) [m] and R (3, 3)."""
+        p, R = np.asarray(position), np.asarray(rotation)
+        return replace(self, position=p + R @ self.position, rotation=R @ self.rotation)
 
     @property
     def is_fixed(self) -> bool:
@@ -233,6 +240,9 @@ class Scene:
     def __repr__(self) -> str:
         """Names of the objects."""
         return f"Scene({', '.join(self._objects)})"
+
+
+EMPTY_SCENE = Scene()
 
 
 def _number(

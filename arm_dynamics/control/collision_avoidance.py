@@ -1,4 +1,4 @@
-"""Self-collision in a control loop: rejected trajectories, and a stop before a contact."""
+"""Collisions in a control loop: rejected trajectories, and a stop before a contact."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from threading import Lock
 import numpy as np
 
 from arm_dynamics.collision.clearance_monitor import CLEARANCE, ClearanceMonitor, Contact
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.trajectories.trajectory import Trajectory, default_deceleration
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import CollisionRejected
@@ -24,8 +25,8 @@ SPEED_SAMPLES = 33
 SPEED_RATIO = 1.3
 """Largest speed between these samples, over the largest one at them."""
 
-UNCHECKED = "self_collision = false: links of the arm may touch"
-"""Warning at the start of a loop that does not check self-collision."""
+UNCHECKED = "self_collision = false: links of the arm may touch each other and objects"
+"""Warning at the start of a loop that does not check collisions."""
 
 
 class CollisionAvoidance:
@@ -36,13 +37,18 @@ class CollisionAvoidance:
     arm : ArmModel
         The driver's arm.
     clearance : float
-        Smallest distance [m] of two links.
+        Smallest distance [m] of two links, and of a link and an object.
+    scene : Scene
+        Objects around the arm.
 
     """
 
-    def __init__(self, arm: ArmModel, clearance: float = CLEARANCE) -> None:
-        self._cycle = ClearanceMonitor(arm, clearance)
-        self._motion = ClearanceMonitor(arm, PLANNED * clearance)
+    def __init__(
+        self, arm: ArmModel, clearance: float = CLEARANCE, scene: Scene = EMPTY_SCENE
+    ) -> None:
+        self.scene = scene
+        self._cycle = ClearanceMonitor(arm, clearance, scene)
+        self._motion = ClearanceMonitor(arm, PLANNED * clearance, scene)
         self._lock = Lock()  # of ``_motion``: trajectories arrive in other threads than the loop's
         self.deceleration: Vector = HARD_STOP * default_deceleration(arm)
         """Deceleration (nv,) [rad/s² or m/s²] of a stop before a contact."""

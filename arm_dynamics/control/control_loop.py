@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.collision_avoidance import CollisionAvoidance
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
@@ -65,8 +66,9 @@ class ControlLoop:
     The events ``controller_failed`` and ``command_rejected`` name its class and line. ``events``
     without a listener are logged as warnings of the logger "arm_dynamics".
 
-    Trajectories that lead to a self-collision are rejected. The arm is stopped, and the event
-    ``control_restarted`` names both links, where they would come nearer than the clearance.
+    Trajectories that lead to a collision are rejected. The arm is stopped, and the event
+    ``control_restarted`` names both links, or the link and the object, where they would come nearer
+    than the clearance.
 
     Parameters
     ----------
@@ -77,7 +79,9 @@ class ControlLoop:
     events : Events, optional
         Receives all events of the loop.
     self_collision : bool
-        Whether self-collision is checked.
+        Whether collisions are checked, of links with each other and with objects.
+    scene : Scene
+        Objects around the arm.
 
     """
 
@@ -88,6 +92,7 @@ class ControlLoop:
         events: Events | None = None,
         *,
         self_collision: bool = True,
+        scene: Scene = EMPTY_SCENE,
     ) -> None:
         self.driver = check_type(Driver, "driver", driver)  # type: ignore[type-abstract]
         self._active = ActiveController(controller)
@@ -96,7 +101,9 @@ class ControlLoop:
         self._max_velocity = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
         self.gain_scaling = GainScaling(driver, self._active, self.events)
         self.reference_generator = ReferenceGenerator()
-        self.collision_avoidance = CollisionAvoidance(driver.arm) if self_collision else None
+        self.collision_avoidance: CollisionAvoidance | None = None
+        if self_collision:
+            self.use_scene(scene)
         self._contact_stop = -1
         """Number of the trajectory that stops the arm before a contact."""
         self.restart_count = 0
@@ -230,19 +237,27 @@ class ControlLoop:
         return True
 
     def _stop_before_contact(self, state: State) -> None:
-        """Stop the arm, and report ``control_restarted``, if links would touch."""
-        generator = self.reference_generator
+        """Stop the arm, and report ``control_restarted``, if a link would touch."""
+        generator, avoidance = self.reference_generator, self.collision_avoidance
         if (
-            self.collision_avoidance is None
+            avoidance is None
             or generator.number == self._contact_stop
             or not self.controller.tracks_reference
         ):
             return
-        contact = self.collision_avoidance.contact_ahead(state)
+        contact = avoidance.contact_ahead(state)
         if contact is not None:
             self.events.report("control_restarted", f"{contact}: stopping")
-            self.stop_from_state(state, self.collision_avoidance.deceleration)
+            self.stop_from_state(state, avoidance.deceleration)
             self._contact_stop = generator.number
+
+    def use_scene(self, scene: Scene) -> None:
+        """Check collisions with these objects from the next cycle on.
+
+        May be called in another thread. Trajectories that are active continue; the arm is stopped
+        before a contact.
+        """
+        self.collision_avoidance = CollisionAvoidance(self.arm, scene=scene)
 
     def restart(self, state: State) -> None:
         """Reset the controller and hold the configuration of ``state``.

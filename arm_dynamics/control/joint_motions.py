@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory, move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.core.arrays import Vector, as_readonly
@@ -177,6 +178,8 @@ class DemoMotion:
         Receives the motions.
     reference : callable
         Returns the current reference and its velocity, (nv,) each; None if not known.
+    scene : Scene
+        Objects around the arm.
 
     """
 
@@ -185,8 +188,9 @@ class DemoMotion:
         arm: ArmModel,
         output: MotionOutput,
         reference: Callable[[], tuple[Vector, Vector] | None],
+        scene: Scene = EMPTY_SCENE,
     ) -> None:
-        self._arm, self._output, self._reference = arm, output, reference
+        self._arm, self._output, self._reference, self._scene = arm, output, reference, scene
         self._next, self._interrupted = 0.0, tuple(0.0 for _ in INTERRUPTED)
         self.running = False
 
@@ -212,6 +216,6 @@ class DemoMotion:
             return  # the known reference may be outdated
         if simulated < self._next or not tracked:
             return
-        points = demo_trajectory(self._arm, tracked[0])
+        points = demo_trajectory(self._arm, tracked[0], self._scene)
         self._output.send(points)
         self._next = simulated + points[-1].time

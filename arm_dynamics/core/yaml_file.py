@@ -9,6 +9,7 @@ rejected. The tag of a Python tuple is accepted: launch_ros writes lists with it
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,26 @@ def read_yaml(file: str | Path) -> Any:
 
     Raises ConfigError naming the file, and the line and key where they are known.
     """
+    return parse_yaml(_read(file), file)[0]
+
+
+def parse_yaml(data: bytes, file: str | Path) -> tuple[Any, dict[tuple[str, ...], int]]:
+    """Return the document of a text, and the line of each key by the keys above it and its own.
+
+    Raises ConfigError as ``read_yaml``, with the name ``file``.
+    """
     try:
-        data = Path(file).read_bytes()
         if len(data) > MAX_SIZE:
             raise ConfigError(f"{file}: size = {len(data)} bytes; expected at most {MAX_SIZE}")
         text = data.decode("utf-8-sig")
         _check_events(text)
-        return yaml.load(text, _Loader)
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        document = None if root is None else loader.construct_document(root)
+        return document, dict(_key_lines(root, ()))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{file}: line {line}: expected UTF-8; save the file as UTF-8") from error
-    except OSError as error:
-        raise ConfigError(f"{file}: {error}; expected a readable YAML file") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark else ""
@@ -49,6 +58,20 @@ def read_yaml(file: str | Path) -> Any:
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{file}: {problem}; expected a readable YAML file") from error
+
+
+def _read(file: str | Path) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file}: {error}; expected a readable YAML file") from error
+
+
+def _key_lines(node: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        keys = (*above, str(key.value))
+        yield keys, key.start_mark.line + 1
+        yield from _key_lines(value, keys)
 
 
 def _check_events(text: str) -> None:

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
-from arm_dynamics.core.arrays import Matrix, as_readonly, check_float
+from arm_dynamics.core.arrays import IntArray, Matrix, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.inertia import TENSOR, mass_of
@@ -214,15 +213,23 @@ def mesh_body(vertices: Matrix, triangles: Matrix) -> Inertial | None:
         body = _polyhedron(points, corners, size)
         if body is not None:
             return body
+    outward = hull_triangles(points)
+    return None if outward is None else _polyhedron(points, outward, size)
+
+
+def hull_triangles(points: Matrix) -> IntArray | None:
+    """Return the outward triangles (m, 3) of the convex hull of points (n, 3); None if flat."""
+    from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415 - slow to import
+
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):  # flat, or less than four points
         return None
-    outward = hull.simplices.copy()
+    outward: IntArray = hull.simplices.astype(np.int64)
     a, b, c = np.moveaxis(points[outward], 1, 0)
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0
     outward[inward] = outward[inward][:, ::-1]
-    return _polyhedron(points, outward, size)
+    return outward
 
 
 def _is_closed(corners: Matrix, count: int) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from arm_dynamics.collision.scene import Scene
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.viewer.controls import (
     NARROW_PANEL,
@@ -17,7 +19,7 @@ from arm_dynamics.viewer.controls import (
     Feedback,
     Order,
 )
-from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine
+from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine, draw_object
 from arm_dynamics.viewer.plot import History, HistorySample, JointPlot
 from arm_dynamics.viewer.scene_stage import THEMES, Stage, page_reach
 from arm_dynamics.viewer.skeleton import Skeleton, rotation_matrix
@@ -90,6 +92,8 @@ class Canvas:
         self.target: Vector | None = None
         """Configuration that the ghost shows instead of the reference."""
         self._skeleton, self._q = skeleton, initial
+        self._objects: list[Any] = []
+        self._objects_lock = Lock()
         none = np.zeros((1, 2, 3))
         self._pull = server.scene.add_line_segments(
             "/pull", none, PULL_COLOR, thickness=4.0, thickness_units="screen", visible=False
@@ -119,6 +123,15 @@ class Canvas:
             self._pull.points = np.array([line], dtype=np.float32)
         if self._pull.visible != (line is not None):
             self._pull.visible = line is not None
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show objects in place of those shown before."""
+        with self._objects_lock:
+            for shape in self._objects:
+                shape.remove()
+            self._objects = [
+                draw_object(self.scene, f"/scene/{number}", one) for number, one in enumerate(scene)
+            ]
 
     def draw(
         self,

@@ -13,8 +13,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from arm_dynamics.collision.scene import SceneObject
+from arm_dynamics.collision.scene_shapes import object_triangles
 from arm_dynamics.core.errors import ConfigError, InvalidValue
 from arm_dynamics.core.requirements import to_install
+from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.model.mesh_files import find_mesh, scale_to_meters
 from arm_dynamics.viewer.plot import RATE, WINDOW, History
 from arm_dynamics.viewer.skeleton import Link, Skeleton, Triple, tip
@@ -134,6 +137,10 @@ class ToolPathLine:
 
 GHOST_COLOR = (90, 190, 255)
 GHOST_OPACITY = 0.4
+FIXED_COLOR, FREE_COLOR = (140, 148, 158), (217, 128, 51)
+"""Colors of objects around the arm."""
+GROUND_DEPTH = 2e-3
+"""Depth [m] at which a ground is drawn."""
 GHOST_SCALE = 0.97  # thinner than the arm, so that it is hidden inside the arm without an error
 
 
@@ -191,6 +198,20 @@ class ArmDrawing:
     def visible(self, value: bool) -> None:
         if value != self._root.visible:
             self._root.visible = value
+
+
+def draw_object(scene: Any, path: str, one: SceneObject) -> Any:
+    """Draw an object of a scene; return its node."""
+    corners, triangles = object_triangles(one)
+    position = one.position
+    if one.shape.kind == "ground":  # the floor of the page stays visible
+        position = position - GROUND_DEPTH * one.rotation[:, 2]
+    x, y, z, w = quaternion_from_rotation(one.rotation)
+    return scene.add_mesh_simple(
+        path, corners, triangles, color=FIXED_COLOR if one.is_fixed else FREE_COLOR,
+        flat_shading=one.shape.kind != "sphere", side="double", position=position,
+        wxyz=(w, x, y, z),
+    )  # fmt: skip
 
 
 def _shaded(mesh: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.scene import Scene
 from arm_dynamics.core.arrays import Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.viewer.canvas import Canvas, LinkDrag
@@ -367,6 +368,10 @@ class ArmPage:
     def show_pull(self, line: tuple[Vector, Vector] | None) -> None:
         """Show the line from a dragged point to the pointer, in base axes [m]; None hides it."""
         self._canvas.show_pull(line)
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show the objects around the arm, in place of those shown before; from any thread."""
+        self._canvas.show_scene(scene)
 
     @property
     def closed(self) -> bool:

@@ -517,7 +517,7 @@ def test_command_and_recording(tmp_path, capsys):
     assert picture.stat().st_size > 10_000
     printed = capsys.readouterr().out
     assert "condition number" in printed
-    assert "not checked: collision with the floor" in printed
+    assert "not checked: the floor and objects" in printed
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2

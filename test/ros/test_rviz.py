@@ -21,7 +21,10 @@ TYPES = {
     "Effort": "sensor_msgs/msg/JointState",
     "Wrench": "geometry_msgs/msg/WrenchStamped",
 }
-LATCHED = {"robot_description", TARGET, "rviz_controls/markers", "rviz_controls/planned_path"}
+LATCHED = {
+    "robot_description", TARGET, "scene_markers", "rviz_controls/markers",
+    "rviz_controls/planned_path",
+}  # fmt: skip
 """Topics that are published once and latched."""
 
 

@@ -93,7 +93,7 @@ def test_features_are_those_that_are_served(shared, states):
     reply = shared.call(GetSimulatorFeatures, "simulator/get_simulator_features")
     features = {*reply.features.features}
     assert SimulatorFeatures.STEP_SIMULATION_ACTION in features
-    assert SimulatorFeatures.SPAWNING not in features
+    assert {SimulatorFeatures.SPAWNING, SimulatorFeatures.DELETING} <= features
     assert SimulatorFeatures.SIMULATION_RESET_TIME in features
     assert "control period of 0.002 s" in reply.features.custom_info
 
@@ -344,7 +344,7 @@ def test_states_that_cannot_be_set_are_rejected(call):
         assert found == code, (entity, flags, reply.result.error_message)
 
 
-def test_nothing_is_spawned_and_the_reason_is_given(call, tmp_path):
+def test_another_arm_is_not_spawned_and_the_reason_is_given(call, tmp_path):
     kind, urdf = SpawnEntity.Response, load_arm("three_link").urdf
     file, broken = tmp_path / "arm.urdf", tmp_path / "broken.urdf"
     file.write_text(urdf)
@@ -357,7 +357,7 @@ def test_nothing_is_spawned_and_the_reason_is_given(call, tmp_path):
     unsupported = Result.RESULT_FEATURE_UNSUPPORTED
     for resource, fields, code, text in (
         ({}, {"name": "b"}, kind.NO_RESOURCE, "are empty"),
-        ({"uri": "http://x/y.urdf"}, {}, kind.UNSUPPORTED_FORMAT, "expected a file"),
+        ({"uri": "http://x/y.urdf"}, {}, kind.UNSUPPORTED_FORMAT, "bundled scene, a file"),
         ({"uri": str(tmp_path / "none.urdf")}, {}, kind.RESOURCE_PARSE_ERROR, "none.urdf"),
         ({"uri": str(lacking)}, {}, kind.MISSING_ASSETS, "a.stl"),
         ({"resource_string": lacking.read_text()}, {}, kind.UNSUPPORTED_ASSETS, "a.stl"),
@@ -374,10 +374,75 @@ def test_nothing_is_spawned_and_the_reason_is_given(call, tmp_path):
         assert (found, text in reply.result.error_message) == (code, True), reply.result
     assert call(GetEntities)[1].entities == NAMES
     code, reply = call(GetSpawnables, sources=["mine"])
-    assert (code, reply.spawnables, reply.result.error_message[:14]) == (OK, [], "sources = mine")
+    assert (code, reply.result.error_message[:14]) == (OK, "sources = mine")
+    assert [one.entity_resource.uri for one in reply.spawnables] == ["ground", "table"]
     assert call(DeleteEntity, entity="car")[0] == Result.RESULT_NOT_FOUND
     code, reply = call(DeleteEntity, entity=TOOL)
     assert (code, "one arm is simulated" in reply.result.error_message) == (unsupported, True)
+
+
+WALL = (
+    '<robot name="wall"><link name="{}"><collision><geometry>{}</geometry></collision></link>'
+    "</robot>"
+)
+BOX = WALL.format("wall", '<box size="0.1 0.2 0.4"/>')
+
+
+def test_objects_are_spawned_moved_and_deleted(call):
+    kind, pose_at = SpawnEntity.Response, PoseStamped()
+    pose_at.pose.position.x, pose_at.pose.orientation = 2.0, Quaternion(z=1.0, w=0.0)
+    wall = {"entity_resource": Resource(resource_string=BOX), "initial_pose": pose_at}
+    code, reply = call(SpawnEntity, **wall)
+    assert (code, reply.entity_name) == (OK, "wall")
+    assert call(SpawnEntity, **wall)[0] == kind.NAME_NOT_UNIQUE
+    code, reply = call(SpawnEntity, **wall, allow_renaming=True)
+    assert (code, reply.entity_name) == (OK, "wall_1")
+    assert call(SpawnEntity, name="cell", entity_resource=Resource(uri="table"))[0] == OK
+    assert call(SpawnEntity, name="cell", entity_resource=Resource(uri="table"))[0] == (
+        kind.NAME_NOT_UNIQUE
+    )
+    spawned = ["wall", "wall_1", "cell/table", "cell/ground"]
+    assert call(GetEntities)[1].entities == [*NAMES, *spawned]
+    tagged = EntityFilters(tags=TagsFilter(tags=["object"]), filter="wall")
+    assert call(GetEntities, filters=tagged)[1].entities == ["wall", "wall_1"]
+    near = Bounds(type=Bounds.TYPE_SPHERE, points=[Vector3(x=2.0), Vector3(x=0.01)])
+    assert call(GetEntities, filters=EntityFilters(bounds=near, filter="wall"))[1].entities
+    info = call(GetEntityInfo, entity="wall")[1].info
+    assert info.category.category == EntityCategory.CATEGORY_STATIC_OBJECT
+    assert info.description == "box, fixed"
+    high = call(GetEntityBounds, entity="wall")[1].bounds.points[0]
+    np.testing.assert_allclose([high.x, high.y, high.z], (0.05, 0.1, 0.2))
+    there = EntityState(pose=Pose(position=Point(y=3.0)))
+    assert call(SetEntityState, entity="wall", state=there, set_pose=True)[0] == OK
+    assert call(GetEntityState, entity="wall")[1].state.pose.position.y == 3.0
+    for entity in ("wall", "cell"):
+        assert call(DeleteEntity, entity=entity)[0] == OK
+    assert call(DeleteEntity, entity="wall")[0] == Result.RESULT_NOT_FOUND
+    assert call(GetEntities)[1].entities == [*NAMES, "wall_1"]
+    assert call(ResetSimulation, scope=ResetSimulation.Request.SCOPE_SPAWNED)[0] == OK
+    assert call(GetEntities)[1].entities == NAMES
+
+
+def test_objects_that_are_not_spawned(call, tmp_path):
+    kind = SpawnEntity.Response
+    (tmp_path / "bad.yaml").write_text("objects: {ball: {shape: sphere, radius: -1}}")
+    mesh, odd = WALL.format("w", '<mesh filename="no.stl"/>'), PoseStamped()
+    (tmp_path / "mesh.urdf").write_text(mesh)
+    odd.header.frame_id = "somewhere"
+    for resource, fields, code, text in (
+        ({"uri": str(tmp_path / "bad.yaml")}, {}, kind.RESOURCE_PARSE_ERROR, "radius = -1.0 m"),
+        ({"resource_string": "objects: {}"}, {}, kind.RESOURCE_PARSE_ERROR, "objects = 0"),
+        ({"resource_string": "objects: ["}, {}, kind.RESOURCE_PARSE_ERROR, "line 1"),
+        ({"uri": str(tmp_path / "mesh.urdf")}, {}, kind.MISSING_ASSETS, "no.stl"),
+        ({"resource_string": mesh}, {}, kind.UNSUPPORTED_ASSETS, "no.stl"),
+        ({"resource_string": BOX}, {"name": "a b"}, kind.NAME_INVALID, "name = 'a b'"),
+        ({"resource_string": BOX}, {"name": "five_dof"}, kind.NAME_NOT_UNIQUE, "five_dof"),
+        ({"resource_string": BOX}, {"entity_namespace": "a b"}, kind.NAMESPACE_INVALID, "'a b'"),
+        ({"resource_string": BOX}, {"initial_pose": odd}, kind.INVALID_POSE, "'somewhere'"),
+    ):
+        found, reply = call(SpawnEntity, entity_resource=Resource(**resource), **fields)
+        assert (found, text in reply.result.error_message) == (code, True), reply.result
+    assert call(GetEntities)[1].entities == NAMES
 
 
 def test_root_names_and_quitting(ros):

@@ -24,7 +24,9 @@ from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 
 from arm_dynamics import load_arm
+from arm_dynamics.collision import Scene, SceneObject
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.model.solids import Shape
 from arm_dynamics.viewer import ArmPage, show
 from arm_dynamics.viewer.drawing import load_visuals
 from arm_dynamics.viewer.plot import QUANTITIES, RATE, TOOL, WINDOW, History, HistorySample
@@ -659,3 +661,16 @@ def test_the_status_is_updated_without_a_new_state(page):
         page.show_status({"state": "paused"})
         assert eventually(lambda: "paused" in page._canvas._status.content)
         assert client
+
+
+def test_objects_of_a_scene_are_shown_and_replaced(page):
+    scene = Scene((SceneObject("crate", Shape("box", (0.2, 0.3, 0.4)), (1.0, 0.0, 0.2)),))
+    page.show_scene(Scene((SceneObject("floor", Shape("ground", ())), *scene)))
+    floor, crate = page._canvas._objects
+    np.testing.assert_allclose(crate.position, (1.0, 0.0, 0.2))
+    np.testing.assert_allclose(np.ptp(crate.vertices, axis=0), (0.2, 0.3, 0.4))
+    assert floor.position[2] < 0  # the page's floor stays visible
+    page.show_scene(scene)
+    assert [shape.name for shape in page._canvas._objects] == ["/scene/0"]
+    page.show_scene(Scene())
+    assert page._canvas._objects == []

@@ -64,14 +64,15 @@ ENABLE_TIME = 0.5
 WARNING = """
 Torque will be enabled: '{arm}' moves slowly (at most {speed:g} deg/s) through {count} poses, for
 about {minutes:.0f} min. All joints move through their whole ranges. The floor and objects around
-the arm are not checked. Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip),
-and an unsupported arm falls: support it.
+the arm are checked as far as --scene contains them. Stay clear of the arm. Torque is disabled at
+the end (q, Ctrl-C, a trip), and an unsupported arm falls: support it.
 Enable torque?"""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Measure the poses and write the calibrated URDF; return 0 if it is written, else 1."""
     args = command_parser().parse_args(arguments)
+    scene = arm_options.scene_of(args)
     simulated = args.driver == SIMULATED
     arm = _simulated_arm(args) if simulated else _physical_arm(args)
     speed = pi / 180 * check_float("--speed", args.speed, above=0, upper=MAX_SPEED)
@@ -88,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
     def legs_from(start: Vector) -> tuple[Leg, ...]:
         with waiting("choosing poses without self-collision"):
             here = arm.with_initial(np.clip(start, arm.lower, arm.upper))
-            legs = plan_legs(here, choose_poses(here, count, args.seed), speed)
+            legs = plan_legs(here, choose_poses(here, count, args.seed, scene=scene), speed, scene)
             warm_up_controller(controller)
         return legs
 
@@ -156,7 +157,8 @@ def _simulated_poses(
     dt = period / np.ceil(period / arm_options.DT)
     actual = arm_options.with_payload(arm, args)
     simulation = Simulation(actual, dt=float(dt), period=period, nominal=arm)
-    loop = ControlLoop(SimulationDriver(arm, simulation), controller, printed_events())
+    scene, driver = arm_options.scene_of(args), SimulationDriver(arm, simulation)
+    loop = ControlLoop(driver, controller, printed_events(), scene=scene)
     with waiting(f"simulating {arm.name} with a payload of {args.payload:g} kg"):
         return measure_poses(loop, legs)
 
@@ -187,7 +189,7 @@ def _measured_poses(
     if np.abs(_measured_positions(driver) - start).max() > MOVED_THRESHOLD:
         print("torque was not enabled: the arm moved during the question; start again")
         return []
-    loop = ControlLoop(driver, controller, events)
+    loop = ControlLoop(driver, controller, events, scene=arm_options.scene_of(args))
     measured: list[StaticPose] = []
     with torque_session({"": loop}, loop.step, period) as session:
 
@@ -230,6 +232,7 @@ def command_parser() -> argparse.ArgumentParser:
     kg = Number("--payload", 0, MAX_NUMBER, "kg")
     text = f"point mass at the tool of the arm of --driver {SIMULATED} [kg] (default: 0)"
     parser.add_argument("--payload", type=kg, default=0.0, metavar="KG", help=text)
+    arm_options.add_scene(parser)
     add = parser.add_argument
     add("--output", type=path_argument, required=True, metavar="FILE", help="calibrated URDF")
     text = f"number of poses, each approached from both sides (default: {COUNT})"

@@ -24,7 +24,7 @@ from arm_dynamics.cli.hardware.torque_session import (
     torque_session,
 )
 from arm_dynamics.cli.terminal import waiting
-from arm_dynamics.control.collision_avoidance import UNCHECKED
+from arm_dynamics.control.collision_avoidance import UNCHECKED, CollisionAvoidance
 from arm_dynamics.control.config import (
     build_controller,
     controller_name,
@@ -61,8 +61,8 @@ Enable torque?"""
 HOLD = "holds its configuration"
 PAGE = "moves to the targets of the page"
 EXCITATION = (
-    "moves to the start configuration of {file}, runs its {duration:g} s and holds. The motion to"
-    " the start, the floor and objects around the arm are not checked. It runs"
+    "moves to the start configuration of {file}, runs its {duration:g} s and holds. The floor and"
+    " objects around the arm are checked as far as --scene contains them. It runs"
 )
 REPEAT = "the excitation has ended; q ends the run, then run it again"
 
@@ -73,6 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.control and (args.headless or args.excitation is not None):
         raise ConfigError("--control: expected a page; omit --headless and --excitation")
     require_terminal("run")
+    scene = arm_options.scene_of(args)
     arm = hardware_options.arm_with_hardware(args)
     file = args.gains or parameter_file(args.arm)
     node = node_parameters(file, "hardware") if file else {}
@@ -86,6 +87,8 @@ def run(arguments: Sequence[str]) -> int:
     if args.excitation is not None:
         with waiting(f"checking {args.excitation}"):
             excitation = checked_excitation(arm, Excitation.load(args.excitation))
+            if args.self_collision:
+                CollisionAvoidance(arm, scene=scene).check(excitation, 0.0)
         motion = EXCITATION.format(file=args.excitation, duration=excitation.end)
     events = printed_events()
     driver = hardware_options.build_motor_driver(
@@ -115,8 +118,11 @@ def run(arguments: Sequence[str]) -> int:
                     on_emergency=stop,
                 )
             )
+            page.show_scene(scene)
             print(page.url)
-        loop = ControlLoop(driver, controller, events, self_collision=args.self_collision)
+        loop = ControlLoop(
+            driver, controller, events, self_collision=args.self_collision, scene=scene
+        )
         duration = args.duration or float("inf")
         controls = None if page is None or not args.control else LoopControls(page, loop)
         with torque_session({"": loop}, loop.step, period) as session:
@@ -139,6 +145,7 @@ def command_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     arm_options.add_excitation(parser)
+    arm_options.add_scene(parser)
     text = "record states and commands: a new folder"
     add("--record", type=arm_options.path_argument, metavar="FOLDER", help=text)
     text = f"control rate [Hz] (default: the parameter file's, else {RATE:g})"
@@ -146,7 +153,7 @@ def command_parser() -> argparse.ArgumentParser:
     text = "duration [s] (default: until q)"
     add("--duration", type=seconds("--duration"), metavar="S", help=text)
     add("--headless", action="store_true", help="without the viewer")
-    text = "do not stop the arm before its links touch"
+    text = "do not stop the arm before its links touch each other or objects"
     add("--no-self-collision", dest="self_collision", action="store_false", help=text)
     text = "sliders on the page move the arm; its address then contains a token"
     add("--control", action="store_true", help=text)

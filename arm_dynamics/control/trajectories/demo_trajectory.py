@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from arm_dynamics.collision.clearance_monitor import ClearanceMonitor
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.model.arm_model import ArmModel
@@ -28,14 +29,16 @@ SPLINE = 0.9
 """Factor of a reduced amplitude: the spline deviates from the cosine."""
 
 
-def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, ...]:
+def demo_trajectory(
+    arm: ArmModel, q: Vector | None = None, scene: Scene = EMPTY_SCENE
+) -> tuple[Waypoint, ...]:
     """Return one cycle from rest to rest at the initial configuration; first the motion to it.
 
     q_i(s) = q0_i + A_i (1 - cos(2π k_i s)) / 2,  s = t / T in [0, 1],  k_i = 1, 2, 1, 2 ...
 
     A_i points to the farther limit and is 0 for a joint with velocity limit 0. It is halved, up to
-    HALVINGS times, while links would touch. T keeps every joint below VELOCITY_FRACTION of its
-    limit.
+    HALVINGS times, while a link would touch another one or an object. T keeps every joint below
+    VELOCITY_FRACTION of its limit.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, .
     q : (nv,) array, optional
         Present configuration [rad]; default: the initial one. A joint with velocity limit 0 stays
         there; a continuous joint keeps its turns.
+    scene : Scene
+        Objects around the arm.
 
     Returns
     -------
@@ -59,7 +64,7 @@ def demo_trajectory(arm: ArmModel, q: Vector | None = None) -> tuple[Waypoint, .
     down = np.clip(start - arm.lower - MARGIN, 0, AMPLITUDE)
     amplitude = np.where(speed > 0, np.where(up >= down, up, -down), 0.0)
     turns = np.where(np.arange(arm.nv) % 2 == 0, 1, 2)
-    amplitude *= _free_scale(arm, start, amplitude, turns)
+    amplitude *= _free_scale(arm, start, amplitude, turns, scene)
     slowest = float(np.max(np.pi * turns * np.abs(amplitude) / usable))
     length = max(4.0, slowest / VELOCITY_FRACTION)
     points = []
@@ -80,9 +85,11 @@ def _displaced(start: Vector, amplitude: Vector, turns: Vector, s: float) -> Vec
     return q
 
 
-def _free_scale(arm: ArmModel, start: Vector, amplitude: Vector, turns: Vector) -> float:
-    """Return a factor of the amplitude with which no links touch."""
-    monitor, scale = ClearanceMonitor(arm, CLEARANCE), 1.0
+def _free_scale(
+    arm: ArmModel, start: Vector, amplitude: Vector, turns: Vector, scene: Scene
+) -> float:
+    """Return a factor of the amplitude with which no link touches another one or an object."""
+    monitor, scale = ClearanceMonitor(arm, CLEARANCE, scene), 1.0
     for _ in range(HALVINGS):
         reduced = scale * amplitude
         motion = partial(_displaced, start, reduced, turns)

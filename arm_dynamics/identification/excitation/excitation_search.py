@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
@@ -88,6 +89,7 @@ def excite(
     harmonics: int = HARMONICS,
     seed: int = 0,
     clearance: float = CLEARANCE,
+    scene: Scene = EMPTY_SCENE,
     configuration: ArrayLike | None = None,
     acceleration_limit: ArrayLike | None = None,
     evaluations: int | None = None,
@@ -97,8 +99,8 @@ def excite(
 
     Limits of position, velocity and acceleration hold at exact extremes. The efforts of the prior
     model with friction stay within EFFORT_FRACTION of the effort limits and of the motors' ranges:
-    they are sampled every 5 ms, and finer at their maxima. Links keep half the clearance at all
-    times; the floor and the surroundings are not known. The same arguments give the same
+    they are sampled every 5 ms, and finer at their maxima. Links keep half the clearance from each
+    other and from the fixed objects of the scene at all times. The same arguments give the same
     trajectory.
 
     Parameters
@@ -112,7 +114,9 @@ def excite(
     seed : int
         Seed of the random numbers.
     clearance : float
-        Distance between links [m], above 0.
+        Distance between links, and between links and objects [m], above 0.
+    scene : Scene
+        Objects around the arm.
     configuration : (nv,) array, optional
         Configuration at the start and end [rad or m]; default: the initial one.
     acceleration_limit : float or (nv,) array, optional
@@ -153,7 +157,8 @@ def excite(
     random = np.random.default_rng(check_int("seed", seed))
     rest = _rest(arm, start, duration, harmonics)
     limits = motion_limits(arm, start, acceleration_limit)
-    problem = _Problem(arm, rest, limits, SelfCollision(arm, clearance, start), clearance)
+    collision = SelfCollision(arm, clearance, start, scene=scene)
+    problem = _Problem(arm, rest, limits, collision, clearance)
     problem.require_start()
     return problem.finished(_best(problem, random, count, progress))
 

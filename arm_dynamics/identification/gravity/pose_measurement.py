@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
@@ -50,7 +51,9 @@ class Leg:
 
 
 @requires_arm
-def plan_legs(arm: ArmModel, poses: Matrix, speed: float) -> tuple[Leg, ...]:
+def plan_legs(
+    arm: ArmModel, poses: Matrix, speed: float, scene: Scene = EMPTY_SCENE
+) -> tuple[Leg, ...]:
     """Return the motions from the initial configuration through the poses and back.
 
     Each pose q is approached from q - δ and from q + δ (``approach_distance``). Motions between
@@ -64,10 +67,12 @@ def plan_legs(arm: ArmModel, poses: Matrix, speed: float) -> tuple[Leg, ...]:
         Configurations (n, nv) of ``choose_poses`` [rad or m].
     speed : float
         Largest velocity between poses [rad/s or m/s], above 0; also at most the velocity limits.
+    scene : Scene
+        Objects around the arm, as for ``choose_poses``.
 
     """
     speeds = np.minimum(check_float("speed [rad/s]", speed, above=0), arm.velocity_limit)
-    return tuple(_legs(arm, poses, speeds))
+    return tuple(_legs(arm, poses, speeds, scene))
 
 
 def measure_poses(
@@ -192,9 +197,9 @@ def _pose(loop: ControlLoop, leg: Leg, run: _Run, stiffness: float | None) -> St
     return StaticPose(turned, effort.mean(axis=0), side)
 
 
-def _legs(arm: ArmModel, poses: Matrix, speeds: Vector) -> Iterator[Leg]:
+def _legs(arm: ArmModel, poses: Matrix, speeds: Vector, scene: Scene) -> Iterator[Leg]:
     delta, start = approach_distance(arm), np.array(arm.configuration("initial"))
-    collision, at = SelfCollision(arm, CLEARANCE, start), start
+    collision, at = SelfCollision(arm, CLEARANCE, start, scene=scene), start
     for q in poses:
         low = q - delta
         if at is not start and not path_is_free(collision, at, low):

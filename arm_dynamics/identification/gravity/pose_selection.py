@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.arrays import (
     BoolArray,
@@ -65,15 +66,20 @@ RIDGE = 1e-9
 @requires_arm
 @with_one_blas_thread
 def choose_poses(
-    arm: ArmModel, count: int = 12, seed: int = 0, *, clearance: float = CLEARANCE
+    arm: ArmModel,
+    count: int = 12,
+    seed: int = 0,
+    *,
+    clearance: float = CLEARANCE,
+    scene: Scene = EMPTY_SCENE,
 ) -> Matrix:
     """Return static poses whose gravity torques determine the arm's parameters.
 
     Gravity torque and friction of the prior model stay within 80 % of the effort limits. Poses are
     without self-collision as far as the URDF's collision geometry shows it, and so are straight
-    joint-space paths from the initial configuration to the start of their approach. The floor and
-    the surroundings are not known. Each pose has space for its approach from both sides
-    (``approach_distance``). The same arguments give the same poses.
+    joint-space paths from the initial configuration to the start of their approach; likewise
+    without contacts with the fixed objects of the scene. Each pose has space for its approach from
+    both sides (``approach_distance``). The same arguments give the same poses.
 
     Parameters
     ----------
@@ -84,7 +90,9 @@ def choose_poses(
     seed : int
         Seed of the random numbers.
     clearance : float
-        Distance between links [m], above 0.
+        Distance between links, and between links and objects [m], above 0.
+    scene : Scene
+        Objects around the arm.
 
     Returns
     -------
@@ -101,7 +109,7 @@ def choose_poses(
     count = check_int(f"count of poses of arm '{arm.name}'", count, lower=least_pose_count(arm))
     clearance = check_float("clearance [m]", clearance, above=0)
     random = np.random.default_rng(check_int("seed", seed))
-    candidates = _candidates(arm, clearance, random, max(count, CANDIDATES))
+    candidates = _candidates(arm, clearance, scene, random, max(count, CANDIDATES))
     if len(candidates) < count:
         raise InvalidValue(
             f"poses of arm '{arm.name}': configurations within effort limits and without"
@@ -146,14 +154,16 @@ def path_is_free(collision: SelfCollision, start: Vector, end: Vector) -> bool:
     return not collision.any_of(end[None])
 
 
-def _candidates(arm: ArmModel, clearance: float, random: np.random.Generator, count: int) -> Matrix:
+def _candidates(
+    arm: ArmModel, clearance: float, scene: Scene, random: np.random.Generator, count: int
+) -> Matrix:
     """Return up to ``count`` configurations (n, nv) within all limits."""
     lower, upper = usable_range(arm)
     distance = approach_distance(arm)
     q = random.uniform(lower + distance, upper - distance, (TRIALS, arm.nv))
     q = q[_is_holdable(arm, q)]
     start = np.array(arm.configuration("initial"))
-    collision = SelfCollision(arm, clearance, start)
+    collision = SelfCollision(arm, clearance, start, scene=scene)
     found: list[Vector] = []
     for own in q:
         low, high = own - distance, own + distance

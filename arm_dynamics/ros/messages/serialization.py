@@ -31,6 +31,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from arm_dynamics.core.arrays import Vector
@@ -64,6 +65,7 @@ LIMITS = {
     JointTrajectory: Limit(2**24, "points", named=True),
     MultiDOFJointTrajectory: Limit(2**24, "points", named=True),
     Path: Limit(2**24, "poses"),
+    String: Limit(2**20),
 }
 
 

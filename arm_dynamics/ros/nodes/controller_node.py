@@ -9,8 +9,10 @@ from math import inf
 
 from rclpy.node import Node
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.collision_avoidance import UNCHECKED
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
@@ -19,6 +21,7 @@ from arm_dynamics.ros.parameters.controller_parameters import show_gains
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.topics.diagnostics import ERROR, StatusReport, Throttle
+from arm_dynamics.ros.topics.scene_topics import SceneSubscription
 from arm_dynamics.ros.topics.topic_driver import TopicDriver
 from arm_dynamics.safety.events import Events
 
@@ -44,12 +47,37 @@ class ControllerNode(Node):
         self._capabilities = Capabilities(
             self, self.events, task_space=task_space, timed=self._fit_gains
         )
-        text = "reject motions and stop the arm before links touch"
+        text = "reject motions and stop the arm before links touch each other or objects"
         self._self_collision = bool(declare_fixed(self, "self_collision", True, text))
         if not self._self_collision:
             self.get_logger().warning(UNCHECKED)
+        self._scene = SceneSubscription(self, self._use_scene, self._reject_scene)
         self._command_count, self._command_rate = 0, RateMeter()
         self._commanded = -inf  # monotonic time of the last command [s]
+
+    def _new_loop(self, controller: Controller) -> ControlLoop:
+        """Return the control loop of the driver, which checks collisions unless switched off."""
+        return ControlLoop(
+            self._driver,
+            controller,
+            self.events,
+            self_collision=self._self_collision,
+            scene=self._scene.initial,
+        )
+
+    def _use_scene(self, scene: Scene) -> None:
+        """Check collisions with the objects of the topic ``scene`` from the next cycle on."""
+        if self._self_collision:
+            self.loop.use_scene(scene)
+
+    @property
+    def _checked(self) -> Scene:
+        """Objects with which collisions are checked."""
+        avoidance = self.loop.collision_avoidance
+        return EMPTY_SCENE if avoidance is None else avoidance.scene
+
+    def _reject_scene(self, reason: str) -> None:
+        self.events.report("scene_rejected", f"{reason}; the scene before is still checked")
 
     @property
     def _topics(self) -> TopicDriver | None:
@@ -119,6 +147,7 @@ class ControllerNode(Node):
         values: Mapping[str, str] = {
             "controller": type(self.loop.controller).__name__,
             "commands per second": f"{rate:.0f}",
+            "scene": ", ".join(one.name for one in self._checked) or "none",
             **self.values(),
         }
         incompatibility = self._capabilities.incompatibility(type(self.loop.controller))

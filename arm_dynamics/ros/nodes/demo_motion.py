@@ -8,6 +8,7 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.joint_motions import DemoMotion
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
@@ -23,10 +24,12 @@ class DemoService:
     ``~/demo`` starts and stops the motion; the latched ``~/demo_running`` reports its state.
     """
 
-    def __init__(self, node: Node, arm: ArmModel, *, running: bool) -> None:
+    def __init__(
+        self, node: Node, arm: ArmModel, *, running: bool, scene: Scene = EMPTY_SCENE
+    ) -> None:
         self._node, self._arm = node, arm
         self._tracking: TrackingSubscription | None = None
-        self.motion = DemoMotion(arm, TrajectoryPublisher(node, arm), self._reference)
+        self.motion = DemoMotion(arm, TrajectoryPublisher(node, arm), self._reference, scene)
         self._state = node.create_publisher(Bool, "~/demo_running", qos.LATCHED)
         self.set_running(running)
         serve(node, SetBool, "~/demo", lambda request: self.set_running(request.data))

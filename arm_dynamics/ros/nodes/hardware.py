@@ -26,6 +26,7 @@ from arm_dynamics.ros.topics.diagnostics import Diagnostics, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import EmergencyStopInterface
 from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.publisher_checks import sole_arm
+from arm_dynamics.ros.topics.scene_topics import SceneTopics
 from arm_dynamics.safety.events import Events
 
 CHECK_PERIOD = 0.1
@@ -52,6 +53,7 @@ class HardwareNode(LoopLifecycleNode):
         # Before joint_states: a controller that finds only those would reply to them.
         self._capabilities = CapabilityPublisher(self)
         self._cycle = HardwareCycle(self, self._arm, self.events)
+        self._scene = SceneTopics(self, self._cycle.frames)
         self._sole = sole_arm(self, self.events)
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
@@ -258,7 +260,9 @@ class HardwareNode(LoopLifecycleNode):
                 f"{driver_parameters[0]}: lifecycle state = {self.lifecycle_state};"
                 " expected unconfigured; clean up first"
             )
+        scene = self._scene.changed(values)
         self._hardware_parameters.config(values)
+        self._scene.take(scene)
 
 
 def main() -> None:

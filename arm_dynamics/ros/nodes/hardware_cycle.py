@@ -46,7 +46,7 @@ class HardwareCycle:
         """Error of the last read, "" if it succeeded."""
         self.log: StateLog | None = None
         """Recording of states and commands."""
-        frames = declare_frames(node, arm)
+        self.frames = frames = declare_frames(node, arm)
         robot_state = declare_robot_state(node, arm, frames)
         self.states = StateTopics(node, arm, frames, robot_state=robot_state)
         self._topics = CommandTopics(

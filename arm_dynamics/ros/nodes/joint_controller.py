@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.ros.nodes.controller_node import ControllerNode
 from arm_dynamics.ros.parameters.controller_parameters import (
@@ -50,9 +49,7 @@ class JointControllerNode(ControllerNode):
             declare_output(self, self._nominal, controller),
             self._capabilities,
         )
-        self.loop = ControlLoop(
-            self._driver, controller, self.events, self_collision=self._self_collision
-        )
+        self.loop = self._new_loop(controller)
         self._constraints = ConstraintParameters(self, self._nominal)
         goal_time = self._constraints.changed({}).goal_time
         self._references = ReferenceTopics(self, self.loop, goal_time)

@@ -19,7 +19,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 
-from arm_dynamics.cli.arm_options import build_arm
+from arm_dynamics.cli.arm_options import build_arm, scene_of
 from arm_dynamics.cli.sim import RunReport, check_options, command_parser, runs_demo
 from arm_dynamics.control.config import controller_name, parameter_file
 from arm_dynamics.core.number_option import Number
@@ -114,6 +114,7 @@ def _model_parameters(options: argparse.Namespace) -> dict[str, Any]:
     initial = options.configuration != "initial"
     return {
         "arm": options.arm,
+        "scene": _scene_parameter(options.scene),
         "lock": json.dumps(options.lock) if options.lock else None,
         "tool_frame": None if options.tool_frame is None else json.dumps(options.tool_frame),
         "simulator:initial_positions": (
@@ -121,6 +122,11 @@ def _model_parameters(options: argparse.Namespace) -> dict[str, Any]:
         ),
         **{f"{node}:payload_mass": options.payload or None for node in loaded},
     }
+
+
+def _scene_parameter(scene: str | None) -> str | None:
+    """Return --scene as a parameter: the nodes have the folder of this command."""
+    return None if scene is None else json.dumps(scene)
 
 
 def ros_arguments(parameters: Mapping[str, Any], file: Path | None = None) -> list[str]:
@@ -146,7 +152,9 @@ class _Session:
         reject = partial(Throttle(node.get_logger()).warn, "/diagnostics")
         listen(node, DiagnosticArray, "/diagnostics", self._status.read, qos.STREAM, reject)
         self._report = RunReport(self._status, options)
-        self._demo = DemoService(node, build_arm(options), running=runs_demo(options)).motion
+        self._demo = DemoService(
+            node, build_arm(options), running=runs_demo(options), scene=scene_of(options)
+        ).motion
         self._updates, self._alive, self._timeout = 0, time.monotonic(), START_TIMEOUT
         self._notice = self._alive + NOTICE_PERIOD
 

@@ -50,6 +50,7 @@ from arm_dynamics.ros.topics.emergency_stop_interface import EmergencyStopInterf
 from arm_dynamics.ros.topics.frames import declare_frames, declare_robot_state, initial_transforms
 from arm_dynamics.ros.topics.pacing import declare_time_source
 from arm_dynamics.ros.topics.publisher_checks import sole_arm, sole_clock
+from arm_dynamics.ros.topics.scene_topics import SceneTopics
 from arm_dynamics.ros.topics.simulation_services import SimulationServices
 from arm_dynamics.simulation.plant import Plant
 from arm_dynamics.simulation.simulation import Simulation
@@ -81,6 +82,7 @@ class SimulatorNode(Node):
         self._arm = declare_arm(self, self._nominal)
         self._frames = declare_frames(self, self._nominal)
         robot_state = declare_robot_state(self, self._nominal, self._frames)
+        self.scene = SceneTopics(self, self._frames)
         self.simulation, factor = self._build_simulation()
         self.events = self.simulation.watchdog.events
         self.events.listener = Throttle(self.get_logger()).warn
@@ -168,6 +170,7 @@ class SimulatorNode(Node):
             self._requests,
             self.fixed_time,
             self.end,
+            self.scene,
         )
 
     def _build_diagnostics(self) -> Diagnostics:
@@ -314,6 +317,7 @@ class SimulatorNode(Node):
     def change_parameters(self, values: dict[str, Any]) -> None:
         """Apply changed parameters; an error rejects all of them."""
         self._time_services.check(values)
+        scene = self.scene.changed(values)
         for parameter in LIVE:
             if parameter.name in values:
                 parameter.check("simulator", values[parameter.name])
@@ -322,6 +326,7 @@ class SimulatorNode(Node):
             Plant(arm).require_stable(self.simulation.state.q, self.simulation.dt)
             self._arm = arm
             self._requests.post(lambda: self.simulation.set_arm(arm))  # from the next period on
+        self.scene.take(scene)
         if FACTOR.name in values:
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.monitors import ReachabilityMonitor
@@ -48,9 +47,7 @@ class TaskSpaceControllerNode(ControllerNode):
         self._controller.set_model(self._model.arm)
         self.get_logger().info(PREPARING)
         warm_up_controller(self._controller)
-        self.loop = ControlLoop(
-            self._driver, self._controller, self.events, self_collision=self._self_collision
-        )
+        self.loop = self._new_loop(self._controller)
         self._motion = ToolMotionParameters(self)
         frames = declare_frames(self, self._nominal)
         self._tool_topics = ToolTopics(self, frames, self.loop, self._controller, self._motion)

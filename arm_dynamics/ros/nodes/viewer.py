@@ -28,6 +28,7 @@ from arm_dynamics.ros.runtime.process import run_node
 from arm_dynamics.ros.topics.controller_clients import TrackingSubscription, TrajectoryPublisher
 from arm_dynamics.ros.topics.diagnostics import DiagnosticsSummary, Throttle
 from arm_dynamics.ros.topics.emergency_stop_interface import StopRequest
+from arm_dynamics.ros.topics.scene_topics import SceneSubscription
 from arm_dynamics.ros.topics.services import Remote, RemoteParameters
 from arm_dynamics.ros.topics.topic_driver import StateSubscription
 from arm_dynamics.simulation.simulation_parameters import FACTOR, PAYLOAD
@@ -69,6 +70,9 @@ class ViewerNode(Node):
             control_hint="for a simulated arm, start the viewer with controls:=true",
             on_emergency=self.stop_arm,
         )
+        show = self.page.show_scene
+        scene = SceneSubscription(self, show, partial(self._throttle.warn, "scene"))
+        show(scene.initial)
         self._controls = (
             SimulationControls(
                 RemoteSimulation(self, self._arm), self._arm, self.page, self._status

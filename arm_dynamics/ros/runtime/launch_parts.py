@@ -22,6 +22,7 @@ from launch.logging import launch_config
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from arm_dynamics.collision.scene_files import load_scene
 from arm_dynamics.control.config import NAMELESS, controller_name, node_parameters, parameter_file
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError, did_you_mean
@@ -67,6 +68,13 @@ MOVE_ON_RELEASE: Argument = (
 )
 STATE_PUBLISHER = "robot_state_publisher"
 """Package and node that publishes /tf and, where it is installed, robot_description."""
+SCENE: Argument = (
+    "scene",
+    "",
+    "objects around the arm, which its links do not touch: table, ground, or a YAML or URDF file;"
+    " empty: none",
+    None,
+)
 LOG_LEVEL: Argument = (
     "log_level",
     "info",
@@ -179,6 +187,18 @@ def model_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
     return {"arm": arguments["arm"], **{name: value for name, value in optional.items() if value}}
 
 
+def scene_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
+    """Return the scene of the arm's node, of controllers and pages; none if not given.
+
+    Raises the errors of ``load_scene``.
+    """
+    scene = arguments[SCENE[0]]
+    if not scene:
+        return {}
+    load_scene(scene)
+    return {"scene": str(Path(scene).absolute()) if Path(scene).is_file() else scene}
+
+
 def locked(arguments: Mapping[str, str]) -> list[str]:
     """Return the names of the locked joints."""
     return arguments["lock"].replace(",", " ").split()
@@ -236,7 +256,7 @@ def default_controller(arguments: Mapping[str, str], files: Sequence[str]) -> di
 def controller_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
     """Return the parameters of a controller node, with ``controller`` only if given."""
     controller = {"controller": arguments["controller"]} if arguments["controller"] else {}
-    return {**model_parameters(arguments), **controller}
+    return {**model_parameters(arguments), **scene_parameters(arguments), **controller}
 
 
 def params_files(arguments: Mapping[str, str]) -> list[str]:
@@ -290,7 +310,9 @@ def viewer_node(
     port = arguments["viewer_port"]
     if not (port.isascii() and port.isdecimal()):
         raise ConfigError(f"viewer_port = '{port}'; expected an integer")
-    return node(executable, arguments, {**model_parameters(arguments), "port": int(port), **more})
+    scene = scene_parameters(arguments) if SCENE[0] in arguments else {}
+    parameters = {**model_parameters(arguments), **scene, "port": int(port), **more}
+    return node(executable, arguments, parameters)
 
 
 def _arm_ended(event: Any, context: Any) -> Any:

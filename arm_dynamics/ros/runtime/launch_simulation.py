@@ -9,6 +9,7 @@ from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.ros.parameters.arm_parameters import lockstep_by_default
 from arm_dynamics.ros.runtime.launch_parts import (
     PARAMS_FILE,
+    SCENE,
     SWITCH,
     Argument,
     description_parameters,
@@ -16,6 +17,7 @@ from arm_dynamics.ros.runtime.launch_parts import (
     node,
     positive_argument,
     required_node,
+    scene_parameters,
     viewer_node,
 )
 
@@ -54,6 +56,7 @@ SIMULATION = (
         " others follow its /clock",
         ["", *SWITCH],
     ),
+    SCENE,
     ("composed", "false", "simulator and controller in one process", SWITCH),
     ("viewer", "false", "show the arm on a browser page on this machine", SWITCH),
     ("viewer_port", "8080", "port of that page; the next free one if in use", None),
@@ -122,6 +125,7 @@ def simulator_parameters(arguments: Mapping[str, str]) -> dict[str, Any]:
     numbers = {"rate": "update_rate", "real_time_factor": "real_time_factor"}
     return {
         **model_parameters(arguments),
+        **scene_parameters(arguments),
         **description_parameters(),
         "publish_clock": source,
         "use_sim_time": simulated and not source,  # else it would wait for its own /clock

@@ -1,8 +1,9 @@
 """Services and action of the standard simulation_interfaces for one simulated arm.
 
-The entities are the arm, by its name, and each of its links, ``<arm>/<link>``. Of the standard this
-simulator offers features, states, steps, resets and entities; it has no worlds. One arm is the
-whole simulation: requests to spawn and delete are checked and rejected with the reason.
+The entities are the arm, by its name, each of its links, ``<arm>/<link>``, and the objects of the
+scene. Of the standard this simulator offers features, states, steps, resets, entities and spawning;
+it has no worlds. Objects are spawned and deleted. One arm is simulated: a request for another one
+is checked and rejected with the reason.
 One step is one control period. Names are private (``~/get_entities``); the parameter
 ``simulation_interfaces_prefix`` = "/" gives the names of Isaac Sim.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,19 @@ from simulation_interfaces.msg import (
     Result,
     SimulationState,
     SimulatorFeatures,
+    Spawnable,
     TagsFilter,
 )
 
+from arm_dynamics.collision.scene import Scene
+from arm_dynamics.collision.scene_files import (
+    SceneRejected,
+    bundled_scenes,
+    load_scene,
+    parse_scene,
+    scene_text,
+)
+from arm_dynamics.collision.scene_shapes import object_corners, object_triangles
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.core.loop_requests import LoopRequests
@@ -41,12 +53,13 @@ from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinemati
 from arm_dynamics.dynamics.kinematics.link_points import BoundingBox, LinkPoints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import audit_urdf
-from arm_dynamics.model.audit.fault import format_report
+from arm_dynamics.model.audit.fault import Fault, format_report
 from arm_dynamics.model.description_file import read_urdf
 from arm_dynamics.model.xml_source import parse_xml
-from arm_dynamics.ros.messages.conversions import Frames, header, placed, pose_message
+from arm_dynamics.ros.messages.conversions import Frames, Placed, header, placed, pose_message
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.pacing import wall_timer
+from arm_dynamics.ros.topics.scene_topics import SceneTopics
 from arm_dynamics.simulation.simulation import Simulation
 from arm_dynamics.simulation.simulation_control import SimulationControl
 
@@ -62,6 +75,8 @@ STATES = {
     SimulationState.STATE_QUITTING: "quitting",
 }
 FEATURES = (
+    SimulatorFeatures.SPAWNING,
+    SimulatorFeatures.DELETING,
     SimulatorFeatures.ENTITY_TAGS,
     SimulatorFeatures.ENTITY_BOUNDS,
     SimulatorFeatures.ENTITY_BOUNDS_BOX,
@@ -72,6 +87,7 @@ FEATURES = (
     SimulatorFeatures.SIMULATION_RESET,
     SimulatorFeatures.SIMULATION_RESET_TIME,
     SimulatorFeatures.SIMULATION_RESET_STATE,
+    SimulatorFeatures.SIMULATION_RESET_SPAWNED,
     SimulatorFeatures.SIMULATION_STATE_GETTING,
     SimulatorFeatures.SIMULATION_STATE_SETTING,
     SimulatorFeatures.SIMULATION_STATE_PAUSE,
@@ -114,11 +130,13 @@ class SimulationInterfaces:
         requests: LoopRequests,
         fixed_time: Callable[[], str],
         end: Callable[[], None],
+        scene: SceneTopics,
     ) -> None:
         self._simulation, self._control, self._requests = simulation, control, requests
         self._stopped, self._reset_to = control.stopped, reset
         self._fixed_time, self._end = fixed_time, end
-        self._entities = Entities(arm, frames)
+        self._scene = scene
+        self._entities = Entities(arm, frames, scene)
         self._reset_time = -1.0  # simulated time [s] after the last stop, with a reset
         self._steps: StepRequest | None = None
         self._timer = wall_timer(node, PERIOD, self._observe_steps)
@@ -166,7 +184,7 @@ class SimulationInterfaces:
         features = response.features
         features.features = list(FEATURES)
         features.custom_info = (
-            "arm_dynamics: one arm and its links; one step is a control period of"
+            "arm_dynamics: one arm, its links and objects; one step is a control period of"
             f" {self._simulation.period:g} s"
         )
 
@@ -207,6 +225,8 @@ class SimulationInterfaces:
         if fixed and scope != kind.SCOPE_ALL and scope & kind.SCOPE_TIME:
             raise Failure(Result.RESULT_OPERATION_FAILED, f"no reset of time: {fixed}")
         self._reset_to(state=bool(scope & kind.SCOPE_STATE), time=self._starts_again(scope))
+        if scope & kind.SCOPE_SPAWNED:
+            self._scene.take(self._scene.initial)
         if fixed and scope == kind.SCOPE_ALL:
             response.result.error_message = f"time continues: {fixed}"
 
@@ -303,12 +323,9 @@ class SimulationInterfaces:
         return self._entities.state(entity, state.time, state.q, state.v, a)
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
-        link = self._entities.link(request.entity)
-        category, tags = self._entities.kind(request.entity)
+        category, tags, text = self._entities.info(request.entity)
         response.info.category.category, response.info.tags = category, tags
-        response.info.description = (
-            f"link '{link}'" if tags == ["link"] else "arm with a fixed base"
-        )
+        response.info.description = text
 
     def _get_entity_bounds(self, request: Any, response: Any) -> None:
         low, high = self._entities.box(request.entity, self._simulation.state.q)
@@ -325,6 +342,10 @@ class SimulationInterfaces:
         if getattr(request, "set_acceleration", False):
             text = f"'{entity}': acceleration follows from the efforts and cannot be set"
             raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, text)
+        if entity in self._scene.scene:
+            if sets_pose:
+                self._move_object(entity, state)
+            return
         self._entities.link(entity)
         if sets_pose:
             q = self._entities.configuration(entity, state, self._simulation.state.q)
@@ -333,62 +354,147 @@ class SimulationInterfaces:
 
     # --- spawning
 
+    def _move_object(self, entity: str, state: Any) -> None:
+        kind = srv.SetEntityState.Response
+        invalid = getattr(kind, "INVALID_POSE", Result.RESULT_OPERATION_FAILED)
+        position, rotation = self._entities.placement(entity, state, invalid)
+        self._scene.change(
+            lambda scene: Scene(
+                replace(one, position=position, rotation=rotation) if one.name == entity else one
+                for one in scene
+            )
+        )
+
     def _get_spawnables(self, request: Any, response: Any) -> None:
-        """Return no spawnables; sources are listed as not recognized, as by the standard."""
+        """Return the bundled scenes; sources are listed as not recognized, as by the standard."""
+        for name in bundled_scenes():
+            spawnable = Spawnable(description=f"bundled scene '{name}'")
+            getattr(spawnable, "entity_resource", spawnable).uri = name
+            response.spawnables.append(spawnable)
         if request.sources:
-            text = f"sources = {', '.join(request.sources)}; expected none: nothing can be spawned"
+            text = f"sources = {', '.join(request.sources)}; expected none: scenes are files"
             response.result.error_message = text
 
     def _spawn(self, request: Any, response: Any) -> None:
-        """Reject an entity: with the first fault of the request, else as not supported."""
+        """Add the objects of a scene file or of a URDF of fixed links; reject another arm.
+
+        One object gets the name of the request, several get it as ``<name>/<object>``.
+        """
         kind, resource = srv.SpawnEntity.Response, getattr(request, "entity_resource", request)
-        name, text = request.name, resource.resource_string
-        if resource.uri:
-            scheme, separator, rest = resource.uri.partition("://")
-            if separator and scheme != "file":
-                problem = f"uri = '{resource.uri}'; expected a file or file://"
-                raise Failure(kind.UNSUPPORTED_FORMAT, problem)
-            path = Path(rest if separator else resource.uri)
-            folder: Path | None = path.parent
-            try:
-                text = read_urdf(path)
-            except ConfigError as error:
-                raise Failure(kind.RESOURCE_PARSE_ERROR, str(error)) from error
-        elif text:
-            folder = None
-        else:
-            raise Failure(kind.NO_RESOURCE, "uri and resource_string are empty; expected a URDF")
-        faults = audit_urdf(text, folder)
-        if any(fault.severity == "error" for fault in faults):
-            report = format_report(resource.uri or "resource_string", faults)
-            raise Failure(kind.RESOURCE_PARSE_ERROR, report)
-        for fault in (f for f in faults if f.element.endswith("filename>")):
-            missing = fault.problem.startswith("does not exist")
-            code = kind.MISSING_ASSETS if missing else kind.UNSUPPORTED_ASSETS
-            raise Failure(code, str(fault))
-        name = name or parse_xml(text).get("name") or ""
+        text, folder = _resource_text(resource)
+        if text.lstrip().startswith("<") and _is_arm(text):
+            raise self._rejected_arm(request, text, folder)
+        try:
+            scene = parse_scene(text, resource.uri or "resource_string", folder)
+        except SceneRejected as error:
+            raise _resource_failure(error.faults, str(error), folder) from error
+        except ConfigError as error:
+            raise Failure(kind.RESOURCE_PARSE_ERROR, str(error)) from error
+        first = next(iter(scene), None)
+        if first is None:
+            raise Failure(kind.RESOURCE_PARSE_ERROR, "objects = 0; expected at least one")
+        name = request.name or first.name
+        self._check_name(request, name)
+        frame = request.initial_pose.header.frame_id
+        state = EntityState(header=header(frame, 0.0), pose=request.initial_pose.pose)
+        position, rotation = self._entities.placement(name, state, kind.INVALID_POSE)
+
+        def extended(before: Scene) -> Scene:
+            taken, own, number = self._entities.taken, name, 0
+            while own in taken:  # between the check and here, or renamed
+                number += 1
+                own = f"{name}_{number}"
+            response.entity_name = own
+            names = [own] if len(scene) == 1 else [f"{own}/{one.name}" for one in scene]
+            added = (
+                replace(one.moved(position, rotation), name=full)
+                for full, one in zip(names, scene, strict=True)
+            )
+            return Scene((*before, *added))
+
+        self._scene.change(extended)
+
+    def _check_name(self, request: Any, name: str) -> None:
+        """Raise Failure for an invalid or repeated name or namespace."""
+        kind = srv.SpawnEntity.Response
         if not NAME.fullmatch(name):
             raise Failure(kind.NAME_INVALID, f"name = '{name}'; expected letters, digits, _ . -")
-        if not request.allow_renaming and name in self._entities.names:
+        if not request.allow_renaming and name in self._entities.taken:
             raise Failure(kind.NAME_NOT_UNIQUE, f"name = '{name}' is an entity of this simulation")
         if request.entity_namespace and not NAMESPACE.fullmatch(request.entity_namespace):
             text = f"entity_namespace = '{request.entity_namespace}'; expected /name/name"
             raise Failure(kind.NAMESPACE_INVALID, text)
+
+    def _rejected_arm(self, request: Any, text: str, folder: Path | None) -> Failure:
+        """Return the failure of an arm: its first fault, else that it is not supported."""
+        kind = srv.SpawnEntity.Response
+        faults = audit_urdf(text, folder)
+        if any(fault.severity == "error" for fault in faults):
+            source = getattr(request, "entity_resource", request).uri or "resource_string"
+            return Failure(kind.RESOURCE_PARSE_ERROR, format_report(source, faults))
+        if any(fault.element.endswith("filename>") for fault in faults):
+            return _resource_failure(faults, "", folder)
+        name = request.name or parse_xml(text).get("name") or ""
+        self._check_name(request, name)
         try:
             placed(name, request.initial_pose.pose.position, request.initial_pose.pose.orientation)
         except InvalidValue as error:
-            raise Failure(kind.INVALID_POSE, str(error)) from error
-        text = (
-            f"'{name}' is valid, but one arm is simulated; start another simulator in a namespace"
+            return Failure(kind.INVALID_POSE, str(error))
+        text = f"'{name}' is valid, but one arm is simulated; start another simulator in a"
+        return Failure(
+            Result.RESULT_FEATURE_UNSUPPORTED, f"{text} namespace: arm:=FILE namespace:=/NAME"
         )
-        raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, f"{text}: arm:=FILE namespace:=/NAME")
 
     def _delete(self, request: Any, _: Any) -> None:
-        """Reject a deletion: the arm is the whole simulation."""
-        self._entities.link(request.entity)
+        """Remove an object, or all objects of a spawned entity; the arm stays."""
+        entity = request.entity
+        own = {n for n in self._entities.objects if n == entity or n.startswith(f"{entity}/")}
+        if own:
+            self._scene.change(lambda scene: Scene(one for one in scene if one.name not in own))
+            return
+        self._entities.link(entity)
         ends = f"state {_listed([SimulationState.STATE_QUITTING])} ends it"
-        text = f"'{request.entity}' cannot be deleted: one arm is simulated; {ends}"
+        text = f"'{entity}' cannot be deleted: one arm is simulated; {ends}"
         raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, text)
+
+
+def _resource_text(resource: Any) -> tuple[str, Path | None]:
+    """Return the text of a resource and its folder; raise Failure if it cannot be read."""
+    kind = srv.SpawnEntity.Response
+    if not resource.uri and not resource.resource_string:
+        text = "uri and resource_string are empty; expected a URDF or a scene"
+        raise Failure(kind.NO_RESOURCE, text)
+    if not resource.uri:
+        return resource.resource_string, None
+    if resource.uri in bundled_scenes():
+        return scene_text(load_scene(resource.uri)), None
+    scheme, separator, rest = resource.uri.partition("://")
+    if separator and scheme != "file":
+        problem = f"uri = '{resource.uri}'; expected a bundled scene, a file or file://"
+        raise Failure(kind.UNSUPPORTED_FORMAT, problem)
+    path = Path(rest if separator else resource.uri)
+    try:
+        return read_urdf(path), path.parent
+    except ConfigError as error:
+        raise Failure(kind.RESOURCE_PARSE_ERROR, str(error)) from error
+
+
+def _is_arm(text: str) -> bool:
+    """Return whether an XML text is not a robot, or one with moving joints."""
+    try:
+        root = parse_xml(text)
+    except ArmDynamicsError:
+        return True  # the audit reports it
+    return root.tag != "robot" or any(j.get("type") != "fixed" for j in root.find_all("joint"))
+
+
+def _resource_failure(faults: Iterable[Fault], report: str, folder: Path | None) -> Failure:
+    """Return the failure of a resource: that of a missing file has a code for itself."""
+    kind = srv.SpawnEntity.Response
+    for fault in (f for f in faults if f.element.endswith("filename>")):
+        missing = folder is not None and fault.problem.startswith("does not exist")
+        return Failure(kind.MISSING_ASSETS if missing else kind.UNSUPPORTED_ASSETS, str(fault))
+    return Failure(kind.RESOURCE_PARSE_ERROR, report)
 
 
 class StepRequest:
@@ -405,10 +511,10 @@ class StepRequest:
 
 
 class Entities:
-    """The arm and its links as entities of the standard."""
+    """The arm, its links and the objects of the scene as entities of the standard."""
 
-    def __init__(self, arm: ArmModel, frames: Frames) -> None:
-        self.name, self._arm, self._frame = arm.name, arm, frames.base
+    def __init__(self, arm: ArmModel, frames: Frames, scene: SceneTopics) -> None:
+        self.name, self._arm, self._frame, self._scene = arm.name, arm, frames.base, scene
         self._links = {arm.name: arm.base_frame}
         self._links |= {
             f"{arm.name}/{link}": link for link in link_poses(arm, arm.configuration("initial"))
@@ -418,20 +524,39 @@ class Entities:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all entities."""
-        return tuple(self._links)
+        return (*self._links, *self.objects)
+
+    @property
+    def taken(self) -> set[str]:
+        """Names of entities, and of spawned ones with several objects."""
+        return {name for whole in self.names for name in (whole, whole.partition("/")[0])}
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """Names of the objects."""
+        return tuple(one.name for one in self._scene.scene)
 
     def link(self, entity: str) -> str:
         """Return the link of an entity, the base of the arm; raise Failure for another name."""
         if entity not in self._links:
-            text = f"entity = '{entity}'; expected one of {', '.join(self._links)}"
+            text = f"entity = '{entity}'; expected one of {', '.join(self.names)}"
             raise Failure(Result.RESULT_NOT_FOUND, text)
         return self._links[entity]
 
-    def kind(self, entity: str) -> tuple[int, list[str]]:
-        """Return category and tags of an entity."""
+    def info(self, entity: str) -> tuple[int, list[str], str]:
+        """Return category, tags and description of an entity."""
+        if entity in (scene := self._scene.scene):
+            one = scene[entity]
+            fixed, free = (
+                EntityCategory.CATEGORY_STATIC_OBJECT,
+                EntityCategory.CATEGORY_DYNAMIC_OBJECT,
+            )
+            text = f"{one.shape.kind}, {'fixed' if one.is_fixed else f'{one.mass:g} kg'}"
+            return fixed if one.is_fixed else free, ["object"], text
+        link = self.link(entity)
         if entity == self.name:
-            return EntityCategory.CATEGORY_ROBOT, ["arm"]
-        return EntityCategory.CATEGORY_DYNAMIC_OBJECT, ["link"]
+            return EntityCategory.CATEGORY_ROBOT, ["arm"], "arm with a fixed base"
+        return EntityCategory.CATEGORY_DYNAMIC_OBJECT, ["link"], f"link '{link}'"
 
     def select(self, filters: Any, q: Vector) -> list[str]:
         """Return the entities that pass every filter at the configuration ``q`` (nv,)."""
@@ -444,8 +569,8 @@ class Entities:
         required = set(filters.tags.tags)
         needs_all = filters.tags.filter_mode == TagsFilter.FILTER_MODE_ALL
         selected = []
-        for entity in self._links:
-            category, tags = self.kind(entity)
+        for entity in self.names:
+            category, tags, _ = self.info(entity)
             has_tags = (
                 required <= {*tags} if needs_all else not required or bool(required & {*tags})
             )
@@ -460,7 +585,11 @@ class Entities:
 
     def state(self, entity: str, time: float, q: Vector, v: Vector, a: Vector) -> EntityState:
         """Return pose, twist and acceleration of an entity in the base frame."""
-        link, message = self.link(entity), EntityState(header=header(self._frame, time))
+        message = EntityState(header=header(self._frame, time))
+        if entity in (scene := self._scene.scene):
+            message.pose = pose_message(scene[entity].position, scene[entity].rotation)
+            return message
+        link = self.link(entity)
         message.pose = pose_message(*pose(self._arm, q, link))
         for motion, values in (
             (message.twist, twist(self._arm, q, v, link)),
@@ -472,6 +601,8 @@ class Entities:
 
     def box(self, entity: str, q: Vector) -> BoundingBox:
         """Return the bounding box of the visible geometry in the frame of the entity."""
+        if entity in (scene := self._scene.scene):
+            return BoundingBox.of(object_triangles(scene[entity])[0])
         link = self.link(entity)
         return BoundingBox.of(
             self._points.placed(q) if entity == self.name else self._points.local[link]
@@ -488,12 +619,27 @@ class Entities:
         if len(ends) != 2:
             text = f"bounds points = {len(ends)}; expected 2"
             raise Failure(Result.RESULT_OPERATION_FAILED, text)
-        points = self._points.of_links(q)[self._links[entity]]
-        box = BoundingBox.of(self._points.placed(q) if entity == self.name else points)
+        if entity == self.name:
+            points = self._points.placed(q)
+        elif entity in (scene := self._scene.scene):
+            points = object_corners(scene[entity])
+        else:
+            points = self._points.of_links(q)[self._links[entity]]
+        box = BoundingBox.of(points)
         if bounds.type == Bounds.TYPE_BOX:
             return box.overlaps(BoundingBox.of(ends))
         center, radius = ends[0], ends[1, 0]
         return box.distance(center) <= float(radius)
+
+    def placement(self, entity: str, state: Any, invalid: int) -> Placed:
+        """Return position (3,) [m] and rotation (3, 3) of a state; raise Failure ``invalid``."""
+        if state.header.frame_id not in {"", "world", self._frame}:
+            text = f"frame_id = '{state.header.frame_id}'; expected '{self._frame}'"
+            raise Failure(invalid, text)
+        try:
+            return placed(entity, state.pose.position, state.pose.orientation)
+        except InvalidValue as error:
+            raise Failure(invalid, str(error)) from error
 
     def configuration(self, entity: str, state: Any, start: Vector) -> Vector | None:
         """Return the configuration (nv,) that brings an entity to a pose; None if it is there.
@@ -502,13 +648,7 @@ class Entities:
         """
         link, kind = self.link(entity), srv.SetEntityState.Response
         invalid = getattr(kind, "INVALID_POSE", Result.RESULT_OPERATION_FAILED)
-        if state.header.frame_id not in {"", "world", self._frame}:
-            text = f"frame_id = '{state.header.frame_id}'; expected '{self._frame}'"
-            raise Failure(invalid, text)
-        try:
-            position, rotation = placed(entity, state.pose.position, state.pose.orientation)
-        except InvalidValue as error:
-            raise Failure(invalid, str(error)) from error
+        position, rotation = self.placement(entity, state, invalid)
         here, axes = pose(self._arm, start, link)
         differences = np.concatenate([here - position, (axes - rotation).ravel()])
         if np.abs(differences).max() < SAME_POSE:

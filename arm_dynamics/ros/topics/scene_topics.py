@@ -1,0 +1,97 @@
+"""Scene of an arm on topics: its text for the other nodes, and markers for RViz.
+
+The node of the arm, simulator or hardware, publishes the latched topics ``scene`` (std_msgs/String,
+the YAML of a scene file) and ``scene_markers``. Controllers and pages subscribe to ``scene``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+from typing import Any
+
+from geometry_msgs.msg import Point
+from rclpy.node import Node
+from std_msgs.msg import ColorRGBA, Header, String
+from visualization_msgs.msg import Marker, MarkerArray
+
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
+from arm_dynamics.collision.scene_files import load_scene, parse_scene, scene_text
+from arm_dynamics.collision.scene_shapes import object_triangles
+from arm_dynamics.ros.messages import qos
+from arm_dynamics.ros.messages.conversions import Frames, pose_message
+from arm_dynamics.ros.messages.serialization import listen
+from arm_dynamics.ros.parameters.ros_parameters import declare_fixed, declare_live
+
+PARAMETER = "scene"
+TEXT = "objects around the arm: table, ground, or a YAML or URDF file; empty: none"
+FIXED, FREE = (0.55, 0.58, 0.62, 1.0), (0.85, 0.55, 0.20, 1.0)
+"""Colors of fixed and of free objects."""
+
+
+def named_scene(name: str) -> Scene:
+    """Return the scene of a parameter; none for ""."""
+    return load_scene(name) if name else EMPTY_SCENE
+
+
+class SceneSubscription:
+    """Scene of a node that checks or shows it: first its parameter, then the topic ``scene``.
+
+    ``take`` receives each new scene; ``reject`` the reason for a text that is not a scene.
+    """
+
+    def __init__(
+        self, node: Node, take: Callable[[Scene], None], reject: Callable[[str], object]
+    ) -> None:
+        self.initial = named_scene(str(declare_fixed(node, PARAMETER, "", TEXT)))
+
+        def receive(message: String) -> None:
+            take(parse_scene(message.data, "topic scene"))
+
+        listen(node, String, "scene", receive, qos.LATCHED, reject)
+
+
+class SceneTopics:
+    """Scene of the node of an arm: parameter ``scene``, changed while it runs, and its topics."""
+
+    def __init__(self, node: Node, frames: Frames) -> None:
+        self._frame, self._lock = frames.base, Lock()
+        self._text = node.create_publisher(String, "scene", qos.LATCHED)
+        self._markers = node.create_publisher(MarkerArray, "scene_markers", qos.LATCHED)
+        self.initial = self.scene = named_scene(str(declare_live(node, PARAMETER, "", TEXT)))
+        self._publish()
+
+    def changed(self, values: dict[str, Any]) -> Scene | None:
+        """Return the scene of the changed parameters ``values``; None if they contain none."""
+        return named_scene(str(values[PARAMETER])) if PARAMETER in values else None
+
+    def take(self, initial: Scene | None) -> None:
+        """Publish a scene of ``changed``."""
+        if initial is not None:
+            self.initial = initial
+            self.change(lambda _: initial)
+
+    def change(self, changed: Callable[[Scene], Scene]) -> None:
+        """Replace the scene by ``changed(scene)`` and publish it; from any thread."""
+        with self._lock:
+            self.scene = changed(self.scene)
+            self._publish()
+
+    def _publish(self) -> None:
+        self._text.publish(String(data=scene_text(self.scene)))
+        self._markers.publish(MarkerArray(markers=[*scene_markers(self.scene, self._frame)]))
+
+
+def scene_markers(scene: Iterable[SceneObject], frame: str) -> Iterator[Marker]:
+    """Yield the markers of a scene, after one that deletes those of the scene before."""
+    header = Header(frame_id=frame)
+    yield Marker(header=header, action=Marker.DELETEALL)
+    for number, one in enumerate(scene):
+        corners, triangles = object_triangles(one)
+        points = [Point(x=x, y=y, z=z) for x, y, z in corners[triangles.ravel()].tolist()]
+        marker = Marker(header=header, ns=one.name, id=number, type=Marker.TRIANGLE_LIST)
+        marker.pose = pose_message(one.position, one.rotation)
+        marker.scale.x = marker.scale.y = marker.scale.z = 1.0
+        marker.color = ColorRGBA(**dict(zip("rgba", FIXED if one.is_fixed else FREE, strict=True)))
+        marker.points = points
+        yield marker

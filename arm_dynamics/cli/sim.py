@@ -265,6 +265,7 @@ def build_simulation(options: argparse.Namespace, arm: ArmModel) -> tuple[Simula
         timeout=TIMEOUT.check("simulator", given.get(TIMEOUT.name, TIMEOUT.default or 0.1)),
         integrator=str(given.get("integrator", "semi_implicit_euler")),
         nominal=arm,
+        scene=scene_of(options),
     )
     return simulation, FACTOR.check("simulator", given.get(FACTOR.name, 1.0))
 
@@ -398,6 +399,7 @@ class _Run:
         if command is not None:
             signals[f"command: {command.interface}"] = command.value
         show_state(page, state, error, self._status, signals)
+        page.show_scene(self.simulation.scene)
         if page.emergency is not None:
             page.emergency.show(self._status.emergency)
         if self._controls is not None:

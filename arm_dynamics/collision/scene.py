@@ -195,7 +195,7 @@ class Scene:
     __slots__ = ("_objects",)
 
     def __init__(self, objects: Iterable[SceneObject] = ()) -> None:
-        self._objects = {}
+        self._objects: dict[str, SceneObject] = {}
         for one in objects:
             if not isinstance(one, SceneObject):
                 raise InvalidValue(f"scene: object = {one!r}; expected a SceneObject")
@@ -237,12 +237,27 @@ class Scene:
         removed = self[name]
         return Scene(one for one in self if one is not removed)
 
+    def differs_in_poses_only(self, other: Scene) -> bool:
+        """Return whether another scene has the same objects, with free ones at other poses."""
+        return len(self) == len(other) and all(
+            one.name == two.name
+            and one.shape == two.shape
+            and one.mass == two.mass
+            and one.vertices is two.vertices
+            and (not one.is_fixed or _same_pose(one, two))
+            for one, two in zip(self, other, strict=True)
+        )
+
     def __repr__(self) -> str:
         """Names of the objects."""
         return f"Scene({', '.join(self._objects)})"
 
 
 EMPTY_SCENE = Scene()
+
+
+def _same_pose(one: SceneObject, two: SceneObject) -> bool:
+    return bool((one.position == two.position).all() and (one.rotation == two.rotation).all())
 
 
 def _number(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_command
@@ -19,6 +20,8 @@ from arm_dynamics.model.arm_html import arm_html
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
 from arm_dynamics.safety.controlled_stop import ControlledStop
+from arm_dynamics.simulation.contact.contact_dynamics import NO_CONTACTS, Contacts
+from arm_dynamics.simulation.contact.contact_plant import ContactPlant, SceneState
 from arm_dynamics.simulation.equations_of_motion import JointEfforts, MotorValues
 from arm_dynamics.simulation.plant import Plant
 
@@ -63,6 +66,8 @@ class Simulation:
         Name of the integrator.
     nominal : ArmModel, optional
         Model of the arm for the controlled stop (default: ``arm``).
+    scene : Scene
+        Objects that the arm touches; those with a mass move.
 
     """
 
@@ -77,10 +82,12 @@ class Simulation:
         timeout: float = 0.1,
         integrator: str = "semi_implicit_euler",
         nominal: ArmModel | None = None,
+        scene: Scene = EMPTY_SCENE,
     ) -> None:
         """Start at rest, or with velocity ``v``, under no command."""
         self.steps = steps_per_period(period, dt, MAX_STEPS)
-        self.plant = Plant(arm, integrator)
+        self.initial_scene = scene
+        self.plant = new_plant(arm, integrator, scene)
         self.dt = float(dt)
         model = arm if nominal is None else require_same_joints("nominal", nominal, arm)
         self.watchdog = CommandWatchdog(model.with_gravity(arm.gravity), timeout, stop=self._stop)
@@ -171,8 +178,35 @@ class Simulation:
             self.state = replace(
                 self.state, act=as_readonly([held.get(name, x) for name, x in rest])
             )
-        self.plant = Plant(arm, self.plant.integrator.name)
+        self.plant = new_plant(arm, self.plant.integrator.name, self.initial_scene)
         self.watchdog.arm = self.watchdog.arm.with_gravity(arm.gravity)
+
+    @property
+    def scene(self) -> Scene:
+        """The objects, those that move at their present places."""
+        if isinstance(self.plant, ContactPlant) and isinstance(self.state, SceneState):
+            return self.plant.dynamics.moved_scene(self.state.bodies)
+        return self.initial_scene
+
+    @property
+    def contacts(self) -> Contacts:
+        """Contacts of the last step."""
+        return self.state.contacts if isinstance(self.state, SceneState) else NO_CONTACTS
+
+    def set_scene(self, scene: Scene) -> None:
+        """Continue with other objects; a free object of the same name continues its motion.
+
+        Raises InvalidValue for objects that overlap, and for an integrator without contact.
+        """
+        plant = new_plant(self.arm, self.plant.integrator.name, scene)
+        state = self.state
+        before = self.plant.dynamics if isinstance(self.plant, ContactPlant) else None
+        if isinstance(plant, ContactPlant) and before is not None and isinstance(state, SceneState):
+            bodies = plant.dynamics.continued(before, state.bodies)
+            self.state = replace(state, bodies=bodies, contacts=NO_CONTACTS)
+        elif isinstance(state, SceneState):
+            self.state = State(state.time, state.q, state.v, state.tau, state.act)
+        self.plant, self.initial_scene = plant, scene
 
     def push(self, impulse: ArrayLike) -> None:
         """Apply an impulse (3,) [N·s], base axes, to the tool at the start of the next period.
@@ -253,6 +287,11 @@ class Simulation:
         limit = self.arm.effort_limit
         effort = np.clip(gravity(self.arm, position), -limit, limit)
         return State.of(position, speed, effort, time, act)
+
+
+def new_plant(arm: ArmModel, integrator: str, scene: Scene) -> Plant:
+    """Return the plant of an arm, with contact if there are objects."""
+    return ContactPlant(arm, scene, integrator) if len(scene) else Plant(arm, integrator)
 
 
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arm_dynamics.collision.scene import Scene
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.viewer.controls import (
     NARROW_PANEL,
@@ -19,7 +19,7 @@ from arm_dynamics.viewer.controls import (
     Feedback,
     Order,
 )
-from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine, draw_object
+from arm_dynamics.viewer.drawing import ArmDrawing, ToolPathLine, draw_object, place_object
 from arm_dynamics.viewer.plot import History, HistorySample, JointPlot
 from arm_dynamics.viewer.scene_stage import THEMES, Stage, page_reach
 from arm_dynamics.viewer.skeleton import Skeleton, rotation_matrix
@@ -93,6 +93,7 @@ class Canvas:
         """Configuration that the ghost shows instead of the reference."""
         self._skeleton, self._q = skeleton, initial
         self._objects: list[Any] = []
+        self._shown_scene = EMPTY_SCENE
         self._objects_lock = Lock()
         none = np.zeros((1, 2, 3))
         self._pull = server.scene.add_line_segments(
@@ -125,13 +126,20 @@ class Canvas:
             self._pull.visible = line is not None
 
     def show_scene(self, scene: Scene) -> None:
-        """Show objects in place of those shown before."""
+        """Show objects in place of those shown before; objects with other poses only move."""
         with self._objects_lock:
-            for shape in self._objects:
-                shape.remove()
-            self._objects = [
-                draw_object(self.scene, f"/scene/{number}", one) for number, one in enumerate(scene)
-            ]
+            if not self._objects or not scene.differs_in_poses_only(self._shown_scene):
+                for shape in self._objects:
+                    shape.remove()
+                self._objects = [
+                    draw_object(self.scene, f"/scene/{number}", one)
+                    for number, one in enumerate(scene)
+                ]
+            else:
+                for shape, one in zip(self._objects, scene, strict=True):
+                    if not one.is_fixed:
+                        place_object(shape, one)
+            self._shown_scene = scene
 
     def draw(
         self,

@@ -203,15 +203,21 @@ class ArmDrawing:
 def draw_object(scene: Any, path: str, one: SceneObject) -> Any:
     """Draw an object of a scene; return its node."""
     corners, triangles = object_triangles(one)
+    shape = scene.add_mesh_simple(
+        path, corners, triangles, color=FIXED_COLOR if one.is_fixed else FREE_COLOR,
+        flat_shading=one.shape.kind != "sphere", side="double",
+    )  # fmt: skip
+    place_object(shape, one)
+    return shape
+
+
+def place_object(shape: Any, one: SceneObject) -> None:
+    """Move the node of an object to its pose."""
     position = one.position
     if one.shape.kind == "ground":  # the floor of the page stays visible
         position = position - GROUND_DEPTH * one.rotation[:, 2]
     x, y, z, w = quaternion_from_rotation(one.rotation)
-    return scene.add_mesh_simple(
-        path, corners, triangles, color=FIXED_COLOR if one.is_fixed else FREE_COLOR,
-        flat_shading=one.shape.kind != "sphere", side="double", position=position,
-        wxyz=(w, x, y, z),
-    )  # fmt: skip
+    shape.position, shape.wxyz = position, (w, x, y, z)
 
 
 def _shaded(mesh: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,8 @@ START_OVERLAP = 1e-4
 """Largest overlap [m] of two objects at the start."""
 LINK_FRICTION = 0.8
 """Coulomb coefficient of the links of an arm."""
+REST = 1e-9
+"""Speed [m/s and rad/s] before and after a step below which bodies rest."""
 RESIDUAL = 1e-5
 """Residual velocity [m/s] from which on a solution counts as not converged."""
 
@@ -413,6 +415,44 @@ class ContactDynamics:
         )  # fmt: skip
         return self.bodies.moved(states, after[nv:].reshape(-1, 6), dt), after[:nv], contacts
 
+    def moved_scene(self, states: BodyStates) -> Scene:
+        """Return the scene with the free objects at the poses of ``states``."""
+        poses = zip(states.position, states.rotation, self.bodies.center, strict=True)
+        moved = {
+            one.name: replace(
+                one, position=as_readonly(position - turn @ center), rotation=as_readonly(turn)
+            )
+            for one, (position, turn, center) in zip(self.bodies.objects, poses, strict=True)
+        }
+        return Scene(moved.get(one.name, one) for one in self.scene)
+
+    def continued(self, before: ContactDynamics, states: BodyStates) -> BodyStates:
+        """Return the initial states, with those of ``before`` for free objects of the same name."""
+        position, rotation = self.initial.position.copy(), self.initial.rotation.copy()
+        velocity = self.initial.velocity.copy()
+        known = {one.name: k for k, one in enumerate(before.bodies.objects)}
+        for k, one in enumerate(self.bodies.objects):
+            if one.name in known:
+                j = known[one.name]
+                position[k], rotation[k] = states.position[j], states.rotation[j]
+                velocity[k] = states.velocity[j]
+        return BodyStates.of(position, rotation, velocity)
+
+    def steps(self, states: BodyStates, dt: float, steps: int) -> tuple[BodyStates, Contacts]:
+        """Return bodies and contacts after steps without the arm; bodies that rest stay there."""
+        contacts = NO_CONTACTS
+        for _ in range(steps if len(states) else 0):
+            speed = float(np.abs(states.velocity).max())
+            states, _, contacts = self.step(states, dt)
+            if max(speed, float(np.abs(states.velocity).max())) < REST:
+                break
+        return states, contacts
+
+    def can_touch_links(self, states: BodyStates, data: Any, dt: float) -> bool:
+        """Return whether a link that moves can touch an object within dt [s]."""
+        near, _, _, _ = self._near(states, dt, data)
+        return self.touches_links(self._pairs[near])
+
     def touches_links(self, owners: IntArray) -> bool:
         """Return whether one of the solids (n, 2) belongs to a link that moves."""
         return bool((self._joints[owners] > 0).any())
@@ -424,6 +464,23 @@ class ContactDynamics:
 
         Spheres about the shapes exclude the pairs that cannot touch within dt [s].
         """
+        near, margins, rotations, positions = self._near(states, dt, data)
+        found, owning, placed = list[Matrix](), list[list[int]](), dict[int, Placed]()
+        for k in near.tolist():
+            pair = self._pairs[k].tolist()
+            for i in pair:
+                if i not in placed:
+                    placed[i] = Placed(self._solids[i].shape, positions[i], rotations[i])
+            rows = self._points.of(placed[pair[0]], placed[pair[1]], float(margins[k]))
+            found.append(rows.copy())
+            owning += [pair] * len(rows)
+        together = np.vstack(found) if found else np.zeros((0, 7))
+        return together, np.array(owning, int).reshape(-1, 2)
+
+    def _near(
+        self, states: BodyStates, dt: float, data: Any
+    ) -> tuple[IntArray, Vector, FloatArray, Matrix]:
+        """Return the pairs that can touch within dt [s], their margins and the poses of solids."""
         count = len(self._solids)
         rotations, positions, speeds = self._fixed[0].copy(), self._fixed[1].copy(), np.zeros(count)
         free = self._owners >= 0
@@ -445,17 +502,7 @@ class ContactDynamics:
             (self._offsets, self._turns, self._radii, speeds), self._pairs, dt, data is not None,
             self._joints, rotations, positions, margins,
         )  # fmt: skip
-        found, owning, placed = list[Matrix](), list[list[int]](), dict[int, Placed]()
-        for k in near.tolist():
-            pair = self._pairs[k].tolist()
-            for i in pair:
-                if i not in placed:
-                    placed[i] = Placed(self._solids[i].shape, positions[i], rotations[i])
-            rows = self._points.of(placed[pair[0]], placed[pair[1]], float(margins[k]))
-            found.append(rows.copy())
-            owning += [pair] * len(rows)
-        together = np.vstack(found) if found else np.zeros((0, 7))
-        return together, np.array(owning, int).reshape(-1, 2)
+        return near, margins, rotations, positions
 
     def _required_speeds(
         self, found: Matrix, owners: IntArray, before: Vector, dt: float

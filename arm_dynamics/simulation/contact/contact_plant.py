@@ -26,6 +26,8 @@ from arm_dynamics.simulation.contact.free_bodies import BodyStates
 from arm_dynamics.simulation.integrators.exponential_step import step_actuator_states
 from arm_dynamics.simulation.plant import Plant
 
+FAR_TIME = 2e-3
+"""Duration [s] within which an arm that is far from all objects moves by itself."""
 NO_BODIES = BodyStates.at_rest(())
 
 
@@ -114,26 +116,40 @@ class ContactPlant(Plant):
         if isinstance(state, SceneState) and len(state.bodies):
             bodies = state.bodies
         q, v, act = state.q.copy(), state.v.copy(), self._act(state).copy()
-        contacts = NO_CONTACTS
-        for _ in range(steps):
+        contacts, left = NO_CONTACTS, steps
+        while left:
             pin.forwardKinematics(self.arm.model, self._data, q, v)
-            near = self.dynamics.contact_rows(bodies, dt, self._data)
-            if self.dynamics.touches_links(near[1]):
-                arm, goals = self._smooth_step(q, v, act, dt)
-                bodies, after, contacts = self.dynamics.step(bodies, dt, near, arm)
-                before, v[:] = act.copy(), after
-                q += dt * v
-                self._motion.apply_internal_friction(before, act, dt)
-                q[self._motion.prescribed] = goals
+            together = min(left, max(1, int(FAR_TIME / dt)))
+            if self.dynamics.can_touch_links(bodies, self._data, 2 * together * dt):
+                near = self.dynamics.contact_rows(bodies, dt, self._data)
+                bodies, contacts = self._contact_step(q, v, act, bodies, near, dt)
+                left -= 1
             else:
-                bodies, _, contacts = self.dynamics.step(bodies, dt, near)
-                self.integrator.run(self._motion, q, v, act, dt, 1)
+                self.integrator.run(self._motion, q, v, act, dt, together)
+                bodies, contacts = self.dynamics.steps(bodies, dt, together)
+                left -= together
             if not (all_finite(q, v, act) and np.isfinite(bodies.velocity).all()):
                 raise self._divergence(state, dt, steps)
         tau = self._motion.effort
         q, v, tau, act = (as_readonly(x) for x in (q, v, tau, act))
         time = state.time + steps * dt if end is None else end
         return SceneState(time, q, v, tau, act, bodies, contacts)
+
+    def _contact_step(
+        self, q: Vector, v: Vector, act: Vector, bodies: BodyStates, near: Any, dt: float
+    ) -> tuple[BodyStates, Contacts]:
+        """Take one step of arm and bodies; the arm is changed in place."""
+        if not self.dynamics.touches_links(near[1]):
+            self.integrator.run(self._motion, q, v, act, dt, 1)
+            bodies, _, contacts = self.dynamics.step(bodies, dt, near)
+            return bodies, contacts
+        arm, goals = self._smooth_step(q, v, act, dt)
+        bodies, after, contacts = self.dynamics.step(bodies, dt, near, arm)
+        before, v[:] = act.copy(), after
+        q += dt * v
+        self._motion.apply_internal_friction(before, act, dt)
+        q[self._motion.prescribed] = goals
+        return bodies, contacts
 
     def _smooth_step(self, q: Vector, v: Vector, act: Vector, dt: float) -> tuple[ArmStep, Vector]:
         """Return the arm in a step without contact and dry friction; ``act`` is advanced.

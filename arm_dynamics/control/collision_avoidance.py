@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
 
 from arm_dynamics.collision.clearance_monitor import CLEARANCE, ClearanceMonitor, Contact
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
+from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
+from arm_dynamics.control.trajectories.feasibility import solve_feasible
 from arm_dynamics.control.trajectories.trajectory import Trajectory, default_deceleration
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import CollisionRejected
 from arm_dynamics.core.state import State, TaskReference
 from arm_dynamics.model.arm_model import ArmModel
@@ -46,7 +49,7 @@ class CollisionAvoidance:
     def __init__(
         self, arm: ArmModel, clearance: float = CLEARANCE, scene: Scene = EMPTY_SCENE
     ) -> None:
-        self.scene = scene
+        self._arm, self.scene = arm, scene
         self._cycle = ClearanceMonitor(arm, clearance, scene)
         self._motion = ClearanceMonitor(arm, PLANNED * clearance, scene)
         self._lock = Lock()  # of ``_motion``: trajectories arrive in other threads than the loop's
@@ -63,21 +66,43 @@ class CollisionAvoidance:
         return self._cycle.stop_contact(state.q, state.q + v * (REACTION_TIME + braking))
 
     def check(self, trajectory: Trajectory, now: float) -> None:
-        """Raise CollisionRejected if a joint trajectory leads to a contact from ``now`` [s] on.
+        """Raise CollisionRejected if a trajectory leads to a contact from ``now`` [s] on.
 
-        A Cartesian trajectory passes: its joint motion is that of the controller.
+        A Cartesian one is checked along its inverse kinematics, unless it was checked before or is
+        computed while the arm moves.
         """
         end = trajectory.end
         samples = [trajectory.at(time) for time in np.linspace(now, end, SPEED_SAMPLES).tolist()]
         if isinstance(samples[-1], TaskReference):
+            if isinstance(trajectory, CartesianTrajectory) and not trajectory.allow_unreachable:
+                report = solve_feasible(self._arm, trajectory, trajectory.weights)
+                self.check_samples(report.times, report.q)
             return
         speed = SPEED_RATIO * np.abs([sample.v for sample in samples]).max(axis=0)
+        self._check(lambda time: trajectory.at(time).q, now, end, speed)
+
+    def check_samples(self, times: Vector, q: Matrix) -> None:
+        """Raise CollisionRejected for a contact between samples ``q`` (n, nv) at ``times`` [s]."""
+        speed = np.abs(np.diff(q, axis=0) / np.diff(times)[:, None]).max(axis=0, initial=0.0)
+
+        def position(time: float) -> Vector:
+            k = min(max(int(np.searchsorted(times, time)), 1), len(times) - 1)
+            s = (time - times[k - 1]) / (times[k] - times[k - 1])
+            between: Vector = q[k - 1] + s * (q[k] - q[k - 1])
+            return between
+
+        if len(times) > 1:
+            self._check(position, float(times[0]), float(times[-1]), speed)
+
+    def _check(
+        self, position: Callable[[float], Vector], begin: float, end: float, speed: Vector
+    ) -> None:
         with self._lock:
-            found = self._motion.first_contact(lambda time: trajectory.at(time).q, now, end, speed)
+            found = self._motion.first_contact(position, begin, end, speed)
         if found is not None:
             time, contact = found
             raise CollisionRejected(
-                f"trajectory: {contact}, at {time:.3f} s, {time - now:.3f} s from now"
+                f"trajectory: {contact}, at {time:.3f} s, {time - begin:.3f} s from now"
             )
 
     def check_step(self, q: Vector, target: Vector) -> None:

@@ -115,6 +115,7 @@ def check_path(
     trajectory: CartesianTrajectory,
     limit: Vector,
     pause: Callable[[], None] | None = None,
+    check_samples: Callable[[Vector, Matrix], None] | None = None,
 ) -> CartesianTrajectory:
     """Return a Cartesian trajectory that passed all checks and is not checked again.
 
@@ -128,16 +129,21 @@ def check_path(
         Effort limits [N·m or N].
     pause : callable, optional
         Called after every sample.
+    check_samples : callable, optional
+        Raises TrajectoryRejected for times (n,) [s] and configurations (n, nv) of a motion with a
+        contact.
 
     Raises
     ------
     TrajectoryRejected
         For the first unreachable span, else the first joint that is too fast, else the first effort
-        beyond ``limit``, with time and amount.
+        beyond ``limit``, with time and amount; else for the first contact.
 
     """
     report = solve_feasible(trajectory.arm, trajectory, trajectory.weights, pause)
     check_joint_path_effort(model, report.times, report.q, limit, trajectory.wrench, pause)
+    if check_samples is not None:
+        check_samples(report.times, report.q)
     return replace(trajectory, allow_unreachable=True)
 
 

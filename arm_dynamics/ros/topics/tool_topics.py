@@ -174,7 +174,9 @@ class ToolTopics:
             blended = trajectory.starting_from(
                 self._latest_reference()[0], Reference.hold(trajectory.posture)
             )
-            feasible = check_path(self._controller.arm, blended, self._limit, pause)
+            avoidance = self._loop.collision_avoidance
+            contacts = None if avoidance is None else avoidance.check_samples
+            feasible = check_path(self._controller.arm, blended, self._limit, pause, contacts)
             if math.dist(self._rest().position, trajectory.position) <= RESTART_THRESHOLD:
                 return replace(feasible, entry=None)  # the loop computes the blend
         raise TrajectoryRejected(

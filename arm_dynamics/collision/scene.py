@@ -152,6 +152,12 @@ class SceneObject:
         """Whether the object never moves."""
         return self.mass == 0
 
+    def same_pose(self, other: SceneObject) -> bool:
+        """Return whether another object has the same position and rotation."""
+        return bool(
+            (self.position == other.position).all() and (self.rotation == other.rotation).all()
+        )
+
     @property
     def inertial(self) -> Inertial:
         """Mass properties of uniform density in the axes of the shape.
@@ -244,8 +250,23 @@ class Scene:
             and one.shape == two.shape
             and one.mass == two.mass
             and one.vertices is two.vertices
-            and (not one.is_fixed or _same_pose(one, two))
+            and (not one.is_fixed or one.same_pose(two))
             for one, two in zip(self, other, strict=True)
+        )
+
+    def motion(self, other: Scene) -> float:
+        """Return the largest displacement [m] of objects between two scenes of the same objects.
+
+        That of a point within 0.1 m of the center of an object.
+        """
+        return max(
+            (
+                float(np.abs(one.position - two.position).max())
+                + 0.1 * float(np.abs(one.rotation - two.rotation).max())
+                for one, two in zip(self, other, strict=True)
+                if not one.is_fixed
+            ),
+            default=0.0,
         )
 
     def __repr__(self) -> str:
@@ -254,10 +275,6 @@ class Scene:
 
 
 EMPTY_SCENE = Scene()
-
-
-def _same_pose(one: SceneObject, two: SceneObject) -> bool:
-    return bool((one.position == two.position).all() and (one.rotation == two.rotation).all())
 
 
 def _number(

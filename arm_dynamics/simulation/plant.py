@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
@@ -130,6 +131,16 @@ class Plant:
             array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
         self._after = after = State(state.time + steps * dt if end is None else end, q, v, tau, act)
         return after
+
+    def scene_at(self, state: State) -> Scene:
+        """Return the objects that this plant has, at their poses in ``state``; here none."""
+        del state
+        return EMPTY_SCENE
+
+    def continued(self, before: Plant, state: State) -> State:
+        """Return a state of another plant of this arm as one of this plant, at the same time."""
+        del before
+        return State(state.time, state.q, state.v, state.tau, state.act)
 
     def efforts(self, state: State, command: Command) -> JointEfforts:
         """Return the efforts on the joints in this state under this command.

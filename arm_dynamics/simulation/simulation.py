@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +21,11 @@ from arm_dynamics.model.arm_html import arm_html
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
 from arm_dynamics.safety.controlled_stop import ControlledStop
-from arm_dynamics.simulation.contact.contact_dynamics import NO_CONTACTS, Contacts
-from arm_dynamics.simulation.contact.contact_plant import ContactPlant, SceneState
 from arm_dynamics.simulation.equations_of_motion import JointEfforts, MotorValues
 from arm_dynamics.simulation.plant import Plant
+
+if TYPE_CHECKING:
+    from arm_dynamics.simulation.contact.contact_dynamics import Contacts
 
 MAX_STEPS = 1_000_000
 """Largest number of time steps in a control period: these take seconds to compute."""
@@ -184,28 +186,20 @@ class Simulation:
     @property
     def scene(self) -> Scene:
         """The objects, those that move at their present places."""
-        if isinstance(self.plant, ContactPlant) and isinstance(self.state, SceneState):
-            return self.plant.dynamics.moved_scene(self.state.bodies)
-        return self.initial_scene
+        return self.plant.scene_at(self.state)
 
     @property
-    def contacts(self) -> Contacts:
-        """Contacts of the last step."""
-        return self.state.contacts if isinstance(self.state, SceneState) else NO_CONTACTS
+    def contacts(self) -> Contacts | None:
+        """Contacts of the last step; None without a scene or before any step."""
+        return getattr(self.state, "contacts", None)
 
     def set_scene(self, scene: Scene) -> None:
-        """Continue with other objects; a free object of the same name continues its motion.
+        """Continue with other objects; a free one at its present place continues its motion.
 
         Raises InvalidValue for objects that overlap, and for an integrator without contact.
         """
         plant = new_plant(self.arm, self.plant.integrator.name, scene)
-        state = self.state
-        before = self.plant.dynamics if isinstance(self.plant, ContactPlant) else None
-        if isinstance(plant, ContactPlant) and before is not None and isinstance(state, SceneState):
-            bodies = plant.dynamics.continued(before, state.bodies)
-            self.state = replace(state, bodies=bodies, contacts=NO_CONTACTS)
-        elif isinstance(state, SceneState):
-            self.state = State(state.time, state.q, state.v, state.tau, state.act)
+        self.state = plant.continued(self.plant, self.state)
         self.plant, self.initial_scene = plant, scene
 
     def push(self, impulse: ArrayLike) -> None:
@@ -291,7 +285,11 @@ class Simulation:
 
 def new_plant(arm: ArmModel, integrator: str, scene: Scene) -> Plant:
     """Return the plant of an arm, with contact if there are objects."""
-    return ContactPlant(arm, scene, integrator) if len(scene) else Plant(arm, integrator)
+    if not len(scene):
+        return Plant(arm, integrator)
+    from arm_dynamics.simulation.contact.contact_plant import ContactPlant  # noqa: PLC0415 - compiled
+
+    return ContactPlant(arm, scene, integrator)
 
 
 def steps_per_period(period: float, dt: float, most: float = 1e9) -> int:

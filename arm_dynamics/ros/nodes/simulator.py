@@ -98,6 +98,7 @@ class SimulatorNode(Node):
         self._state_due = not source.follows_clock  # whether the current state is published, or due
         self._states_paused_until = 0.0  # simulated time [s]
         self._requests = LoopRequests()
+        self.scene.follow(self.simulation, self._requests)
         self._stop = ShutdownFlag()  # that of ``run``
         self.states = StateTopics(self, self._nominal, self._frames, source, robot_state)
         self.control = SimulationControl(
@@ -119,7 +120,7 @@ class SimulatorNode(Node):
     def _build_simulation(self) -> tuple[Simulation, float]:
         """Return the simulation and its real-time factor; show the arm until it is compiled."""
         transforms = partial(initial_transforms, self, self._nominal, self._frames)
-        return declared_simulation(self, self._arm, self._nominal, transforms)
+        return declared_simulation(self, self._arm, self._nominal, transforms, self.scene.initial)
 
     def _build_commands(self) -> CommandTopics:
         """Subscribe to the commands; they expire by simulated time, and by the wall clock."""
@@ -273,6 +274,7 @@ class SimulatorNode(Node):
             self.get_logger().info(f"ready: '{self._arm.name}' accepts commands")
         if self._state_due:
             self.control.period_elapsed()
+            self.scene.show_motion()
             if not self._states_paused:
                 self.states.publish(self.simulation.state)
 

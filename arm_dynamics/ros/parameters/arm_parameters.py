@@ -10,6 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 
+from arm_dynamics.collision.scene import Scene
 from arm_dynamics.control.config import node_parameters
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector, check_float
@@ -81,6 +82,7 @@ def declared_simulation(
     arm: ArmModel,
     nominal: ArmModel,
     display: Callable[[Vector], AbstractContextManager[None]],
+    scene: Scene,
 ) -> tuple[Simulation, float]:
     """Return the simulation of ``arm`` that the parameters define, and its real-time factor.
 
@@ -93,6 +95,8 @@ def declared_simulation(
     display : callable
         Context that gets the initial configuration (nv,) and lasts while the simulation is
         compiled.
+    scene : Scene
+        Objects around the arm.
 
     Raises
     ------
@@ -117,7 +121,7 @@ def declared_simulation(
     period = control_period(rate, dt)
     with display(q):
         terms = {"dt": dt, "period": period, "timeout": timeout, "integrator": method}
-        simulation = Simulation(arm, q=q, nominal=nominal, **terms)
+        simulation = Simulation(arm, q=q, nominal=nominal, scene=scene, **terms)
     return simulation, factor
 
 

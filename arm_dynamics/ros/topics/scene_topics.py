@@ -6,6 +6,7 @@ the YAML of a scene file) and ``scene_markers``. Controllers and pages subscribe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from typing import Any
@@ -18,13 +19,19 @@ from visualization_msgs.msg import Marker, MarkerArray
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
 from arm_dynamics.collision.scene_files import load_scene, parse_scene, scene_text
 from arm_dynamics.collision.scene_shapes import object_triangles
+from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.conversions import Frames, pose_message
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed, declare_live
+from arm_dynamics.simulation.simulation import Simulation
 
 PARAMETER = "scene"
 TEXT = "objects around the arm: table, ground, or a YAML or URDF file; empty: none"
+MOTION_RATE = 20.0
+"""Largest rate [Hz] of messages of objects that move."""
+MOTION = 1e-4
+"""Displacement [m] of a point of an object above which it is published."""
 FIXED, FREE = (0.55, 0.58, 0.62, 1.0), (0.85, 0.55, 0.20, 1.0)
 """Colors of fixed and of free objects."""
 
@@ -59,7 +66,26 @@ class SceneTopics:
         self._text = node.create_publisher(String, "scene", qos.LATCHED)
         self._markers = node.create_publisher(MarkerArray, "scene_markers", qos.LATCHED)
         self.initial = self.scene = named_scene(str(declare_live(node, PARAMETER, "", TEXT)))
+        self._simulation: Simulation | None = None
+        self._requests: LoopRequests | None = None
+        self._due = 0.0  # monotonic time [s] of the next message of objects that move
         self._publish()
+
+    def follow(self, simulation: Simulation, requests: LoopRequests) -> None:
+        """Change and show the objects of a simulation, which requests change between periods."""
+        self._simulation, self._requests = simulation, requests
+
+    def show_motion(self) -> None:
+        """Publish the scene at MOTION_RATE while its objects move; from the simulation's thread."""
+        assert self._simulation is not None
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + 1 / MOTION_RATE
+        scene = self._simulation.scene
+        if scene.motion(self.scene) > MOTION:
+            with self._lock:
+                self.scene = scene
+                self._publish()
 
     def changed(self, values: dict[str, Any]) -> Scene | None:
         """Return the scene of the changed parameters ``values``; None if they contain none."""
@@ -72,9 +98,21 @@ class SceneTopics:
             self.change(lambda _: initial)
 
     def change(self, changed: Callable[[Scene], Scene]) -> None:
-        """Replace the scene by ``changed(scene)`` and publish it; from any thread."""
+        """Replace the scene by ``changed(scene)`` and publish it; from any thread.
+
+        Raises InvalidValue for objects that overlap where they are simulated.
+        """
+        if self._requests is None:
+            self._replace(changed)
+        else:
+            self._requests.call(lambda: self._replace(changed))
+
+    def _replace(self, changed: Callable[[Scene], Scene]) -> None:
         with self._lock:
-            self.scene = changed(self.scene)
+            scene = changed(self.scene if self._simulation is None else self._simulation.scene)
+            if self._simulation is not None:
+                self._simulation.set_scene(scene)
+            self.scene = scene
             self._publish()
 
     def _publish(self) -> None:

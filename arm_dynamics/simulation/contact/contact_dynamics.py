@@ -427,16 +427,16 @@ class ContactDynamics:
         return Scene(moved.get(one.name, one) for one in self.scene)
 
     def continued(self, before: ContactDynamics, states: BodyStates) -> BodyStates:
-        """Return the initial states, with those of ``before`` for free objects of the same name."""
-        position, rotation = self.initial.position.copy(), self.initial.rotation.copy()
-        velocity = self.initial.velocity.copy()
+        """Return the initial states, with the velocities of free objects that remain in place.
+
+        ``states`` are those of ``before``; an object remains if its pose is that of its state.
+        """
+        velocity, placed = self.initial.velocity.copy(), before.moved_scene(states)
         known = {one.name: k for k, one in enumerate(before.bodies.objects)}
         for k, one in enumerate(self.bodies.objects):
-            if one.name in known:
-                j = known[one.name]
-                position[k], rotation[k] = states.position[j], states.rotation[j]
-                velocity[k] = states.velocity[j]
-        return BodyStates.of(position, rotation, velocity)
+            if one.name in known and placed[one.name].same_pose(one):
+                velocity[k] = states.velocity[known[one.name]]
+        return BodyStates(self.initial.position, self.initial.rotation, as_readonly(velocity))
 
     def steps(self, states: BodyStates, dt: float, steps: int) -> tuple[BodyStates, Contacts]:
         """Return bodies and contacts after steps without the arm; bodies that rest stay there."""
@@ -447,11 +447,6 @@ class ContactDynamics:
             if max(speed, float(np.abs(states.velocity).max())) < REST:
                 break
         return states, contacts
-
-    def can_touch_links(self, states: BodyStates, data: Any, dt: float) -> bool:
-        """Return whether a link that moves can touch an object within dt [s]."""
-        near, _, _, _ = self._near(states, dt, data)
-        return self.touches_links(self._pairs[near])
 
     def touches_links(self, owners: IntArray) -> bool:
         """Return whether one of the solids (n, 2) belongs to a link that moves."""

@@ -113,14 +113,15 @@ class ContactPlant(Plant):
         self._require_finite(state)
         self._set_command(command)
         bodies = self.dynamics.initial
-        if isinstance(state, SceneState) and len(state.bodies):
+        if isinstance(state, SceneState) and len(state.bodies) == len(bodies):
             bodies = state.bodies
         q, v, act = state.q.copy(), state.v.copy(), self._act(state).copy()
         contacts, left = NO_CONTACTS, steps
         while left:
             pin.forwardKinematics(self.arm.model, self._data, q, v)
             together = min(left, max(1, int(FAR_TIME / dt)))
-            if self.dynamics.can_touch_links(bodies, self._data, 2 * together * dt):
+            _, owners = self.dynamics.contact_rows(bodies, 2 * together * dt, self._data)
+            if self.dynamics.touches_links(owners):
                 near = self.dynamics.contact_rows(bodies, dt, self._data)
                 bodies, contacts = self._contact_step(q, v, act, bodies, near, dt)
                 left -= 1
@@ -134,6 +135,22 @@ class ContactPlant(Plant):
         q, v, tau, act = (as_readonly(x) for x in (q, v, tau, act))
         time = state.time + steps * dt if end is None else end
         return SceneState(time, q, v, tau, act, bodies, contacts)
+
+    def scene_at(self, state: State) -> Scene:
+        """Return the objects at their poses in ``state``."""
+        bodies = state.bodies if isinstance(state, SceneState) else self.dynamics.initial
+        return self.dynamics.moved_scene(bodies)
+
+    def continued(self, before: Plant, state: State) -> SceneState:
+        """Return a state of another plant as one of this plant.
+
+        Objects have their poses in the scene of this plant. A free one that has the same pose in
+        the scene of ``before`` keeps its velocity.
+        """
+        bodies = self.dynamics.initial
+        if isinstance(before, ContactPlant) and isinstance(state, SceneState):
+            bodies = self.dynamics.continued(before.dynamics, state.bodies)
+        return SceneState(state.time, state.q, state.v, state.tau, state.act, bodies)
 
     def _contact_step(
         self, q: Vector, v: Vector, act: Vector, bodies: BodyStates, near: Any, dt: float

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.spatial import ConvexHull, cKDTree
 
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.simulation.contact.contact_points import (
@@ -93,6 +92,8 @@ def polytope_of(points: FloatArray) -> Polytope:
 
     Raises scipy's QhullError for points in a plane.
     """
+    from scipy.spatial import ConvexHull, cKDTree  # noqa: PLC0415 - slow to import
+
     hull = ConvexHull(points)
     vertices = points[hull.vertices]
     size = float(np.ptp(vertices, axis=0).max())

@@ -50,7 +50,7 @@ LINK_FRICTION = 0.8
 """Coulomb coefficient of the links of an arm."""
 REST = 1e-9
 """Speed [m/s and rad/s] before and after a step below which bodies rest."""
-RESIDUAL = 1e-5
+RESIDUAL = 1e-6
 """Residual velocity [m/s] from which on a solution counts as not converged."""
 
 

@@ -6,17 +6,22 @@ import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import MATRIX, VECTOR, VECTOR_OUT, compiled, compiled_for
+from arm_dynamics.simulation.contact.cone_program import solve_cone_program, solve_linear
 
-ROUNDS = 12
+ROUNDS = 4
 """Largest number of rounds, each of Newton steps and Gauss-Seidel sweeps."""
 SWEEPS = 20
 """Number of sweeps in the first round, and by which each round has more."""
+CONVEX_ROUNDS = 6
+"""Largest number of convex programs where the rounds do not converge."""
 NEWTON_STEPS = 20
 TOLERANCE = 1e-13
 """Residual velocity, relative to the largest velocity, at which a solution is accepted."""
+LEAST_FRICTION = 1e-6
+"""Coulomb coefficient of a contact without friction in a convex program."""
 COMPLIANCE = 1e-2
 """Compliance of contacts in the first round, relative to the diagonal of G."""
-PROXIMITY = 1e-9
+PROXIMITY = 1e-6
 """Regularization of the Newton steps, relative to the diagonal of G."""
 SECANTS = 12
 SAMPLES = 24
@@ -110,34 +115,6 @@ def contact_impulse(
         out[1], out[2] = tangent1 * out[0], tangent2 * out[0]
     else:
         out[0] = -w0 / g[0, 0]
-
-
-@compiled
-def solve_linear(a: Matrix, b: Vector) -> bool:
-    """Replace b (n,) by the solution x of a x = b, by elimination in ``a``; return success."""
-    n = b.size
-    for k in range(n):
-        pivot = k
-        for i in range(k + 1, n):
-            if abs(a[i, k]) > abs(a[pivot, k]):
-                pivot = i
-        if not abs(a[pivot, k]) > 0.0:
-            return False
-        if pivot != k:
-            b[k], b[pivot] = b[pivot], b[k]
-            for j in range(k, n):
-                a[k, j], a[pivot, j] = a[pivot, j], a[k, j]
-        for i in range(k + 1, n):
-            factor = a[i, k] / a[k, k]
-            if factor != 0.0:
-                b[i] -= factor * b[k]
-                for j in range(k + 1, n):
-                    a[i, j] -= factor * a[k, j]
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            b[k] -= a[k, j] * b[j]
-        b[k] /= a[k, k]
-    return True
 
 
 @compiled
@@ -322,6 +299,46 @@ def sweep(
     return largest
 
 
+@compiled
+def convex_rounds(
+    delassus: Matrix,
+    velocity: Vector,
+    bounds: tuple[Vector, Vector],
+    friction: Vector,
+    impulse: Vector,
+    residual: float,
+    tolerance: float,
+) -> float:
+    """Improve λ by convex programs, each followed by Newton steps; return the residual [m/s].
+
+    The minimum of ½ λᵀ G λ + (w₀ + s)ᵀ λ over the friction cones is the solution if
+    s_n = μ |v_t| (de Saxcé and Feng); s follows from the velocity of the program before.
+    """
+    n, m = impulse.size, bounds[0].size
+    b, w, x, mu = velocity.copy(), np.empty(n), np.empty(n), friction.copy()
+    largest, stiffest = 0.0, 0.0
+    for i in range(n):
+        largest, stiffest = max(largest, abs(velocity[i])), max(stiffest, delassus[i, i])
+    for k in range(mu.size):
+        mu[k] = max(mu[k], LEAST_FRICTION)
+    best = residual
+    for _ in range(CONVEX_ROUNDS):
+        solve_cone_program(delassus, b, bounds, mu, largest / stiffest, x)
+        add_impulses(delassus, velocity, x, w)
+        for k in range(mu.size):
+            at = m + 3 * k
+            b[at] = velocity[at] + mu[k] * np.sqrt(w[at + 1] ** 2 + w[at + 2] ** 2)
+        trial = x.copy()
+        residual = newton_steps(delassus, velocity, bounds, friction, trial, tolerance)
+        if residual < best:
+            best = residual
+            for i in range(n):
+                impulse[i] = trial[i]
+        if best <= tolerance:
+            break
+    return best
+
+
 @compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR_OUT)
 def solve_contact_problem(
     delassus: Matrix,
@@ -336,7 +353,7 @@ def solve_contact_problem(
     Bounded rows: lower_i <= λ_i <= upper_i, w_i = 0 between the bounds, w_i >= 0 at the lower and
     w_i <= 0 at the upper one: joint friction, stops, equality constraints. Contacts: three rows
     each, the normal first, ``contact_impulse``. Block Gauss-Seidel sweeps, each contact exactly,
-    and semi-smooth Newton steps in turn.
+    and semi-smooth Newton steps in turn; where they do not converge, ``convex_rounds``.
 
     Parameters
     ----------
@@ -354,6 +371,7 @@ def solve_contact_problem(
     References
     ----------
     J. J. Moreau, Unilateral contact and dry friction in finite freedom dynamics (1988);
+    G. de Saxcé, Z.-Q. Feng, Math. Comput. Modelling 28 (1998), section 3;
     P. Alart, A. Curnier, Comput. Methods Appl. Mech. Eng. 92 (1991), section 4;
     J. Hwangbo, J. Lee, M. Hutter, Per-contact iteration method for solving contact dynamics,
     IEEE RA-L 3 (2018), section III.
@@ -390,4 +408,6 @@ def solve_contact_problem(
             break
         if k == 0:
             newton_steps(matrix, velocity, bounds, friction, impulse, tolerance)
+    if residual > tolerance:
+        residual = convex_rounds(delassus, velocity, bounds, friction, impulse, residual, tolerance)
     return residual

@@ -102,6 +102,10 @@ def _requires_ros(text: str) -> str:
     raise ConfigError(f"--domain = {text}: {ros_missing()}")
 
 
+SCENE_DT = 1e-3
+"""Default time step [s] with free objects: a step in contact takes some tenths of a millisecond."""
+
+
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of ``arm-dynamics sim`` without the options of nodes."""
     parser = SuggestingParser(
@@ -176,7 +180,8 @@ def check_options(options: argparse.Namespace) -> ArmModel:
     name = controller_name(arm, options.controller, options.gains)
     require_accepted(arm, name, joint_controllers())
     require_holdable(with_payload(arm, options) if options.payload_modeled else arm)
-    scene_of(options)
+    if options.dt is None and any(not one.is_fixed for one in scene_of(options)):
+        options.dt = SCENE_DT
     if options.record is not None and options.record.exists():
         raise ConfigError(f"--record = {options.record}; expected a new folder")
     print(f"arm '{arm.name}': tool frame = {arm.tool_frame}", flush=True)

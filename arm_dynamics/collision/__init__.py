@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from arm_dynamics.collision.scene import Scene, SceneObject
     from arm_dynamics.collision.scene_files import load_scene
     from arm_dynamics.collision.self_collision import SelfCollision
+    from arm_dynamics.model.solids import Shape
 
 _MODULES = {
     "Scene": ".scene",
     "SceneObject": ".scene",
     "SelfCollision": ".self_collision",
+    "Shape": "arm_dynamics.model.solids",
     "collision_matrix": ".link_pairs",
     "load_scene": ".scene_files",
 }
 
-__all__ = ["Scene", "SceneObject", "SelfCollision", "collision_matrix", "load_scene"]
+__all__ = ["Scene", "SceneObject", "SelfCollision", "Shape", "collision_matrix", "load_scene"]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

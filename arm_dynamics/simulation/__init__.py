@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from arm_dynamics.simulation.actuators.rate_limited import (
         RateLimited,
     )
+    from arm_dynamics.simulation.contact.contact_dynamics import ContactDynamics, Contacts
+    from arm_dynamics.simulation.contact.contact_plant import ContactPlant
     from arm_dynamics.simulation.integrators import INTEGRATORS
     from arm_dynamics.simulation.linearization import find_equilibrium, linearize, zero_order_hold
     from arm_dynamics.simulation.plant import (
@@ -50,6 +52,9 @@ _MODULES = {
     "ActuatorEquations": ".actuators.compiled_actuator",
     "ActuatorState": ".actuators.actuator",
     "CompiledActuator": ".actuators.compiled_actuator",
+    "ContactDynamics": ".contact.contact_dynamics",
+    "ContactPlant": ".contact.contact_plant",
+    "Contacts": ".contact.contact_dynamics",
     "DataSheet": ".actuators.data_sheet",
     "DcMotor": ".actuators.dc_motor",
     "INTEGRATORS": ".integrators",
@@ -76,6 +81,9 @@ __all__ = [
     "ActuatorEquations",
     "ActuatorState",
     "CompiledActuator",
+    "ContactDynamics",
+    "ContactPlant",
+    "Contacts",
     "DataSheet",
     "DcMotor",
     "Ideal",

@@ -215,7 +215,7 @@ def test_a_free_body_keeps_energy_and_the_size_of_its_angular_momentum():
     np.testing.assert_allclose(
         np.linalg.norm(inertia @ own), np.linalg.norm(inertia @ at_start), rtol=1e-10
     )
-    assert own[1] < 0.9 * at_start[1]  # it has turned over, or is on the way
+    assert own[1] < 0.9 * at_start[1]  # it turns over
 
 
 def test_a_step_depends_on_its_arguments_only():

@@ -63,7 +63,7 @@ def test_bounded_rows_alone_are_the_dry_friction_of_joints():
         np.testing.assert_allclose(w, velocity_after_dry_friction(v, W, limit, limit), atol=1e-12)
 
 
-def test_redundant_contacts_share_a_force_evenly():
+def test_redundant_contacts_have_equal_forces():
     """Four legs of a table: the forces of rigid legs are not unique, equal ones are returned."""
     legs = np.array([[x, y] for x in (-1, 1) for y in (-1, 1)])
     normals = np.column_stack([np.ones(4), legs[:, 1], -legs[:, 0]])  # of v_z, ω_x, ω_y

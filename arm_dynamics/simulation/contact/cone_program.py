@@ -77,7 +77,7 @@ def barrier_objective(
 
 
 @compiled
-def barrier_slopes(
+def barrier_derivatives(
     bounds: tuple[Vector, Vector],
     friction: Vector,
     x: Vector,
@@ -140,7 +140,7 @@ def solve_cone_program(
                 for j in range(n):
                     slope[i] += delassus[i, j] * x[j]
                     curvature[i, j] = delassus[i, j]
-            barrier_slopes(bounds, friction, x, weight, slope, curvature)
+            barrier_derivatives(bounds, friction, x, weight, slope, curvature)
             step = slope.copy()
             if not solve_linear(curvature, step):
                 return

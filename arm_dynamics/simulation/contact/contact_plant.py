@@ -27,7 +27,7 @@ from arm_dynamics.simulation.integrators.exponential_step import step_actuator_s
 from arm_dynamics.simulation.plant import Plant
 
 FAR_TIME = 2e-3
-"""Duration [s] within which an arm that is far from all objects moves by itself."""
+"""Duration [s] within which an arm that is far from all objects moves without contact."""
 NO_BODIES = BodyStates.at_rest(())
 
 

@@ -17,7 +17,7 @@ CONVEX_ROUNDS = 6
 NEWTON_STEPS = 20
 TOLERANCE = 1e-13
 """Residual velocity, relative to the largest velocity, at which a solution is accepted."""
-LEAST_FRICTION = 1e-6
+MIN_FRICTION = 1e-6
 """Coulomb coefficient of a contact without friction in a convex program."""
 COMPLIANCE = 1e-2
 """Compliance of contacts in the first round, relative to the diagonal of G."""
@@ -320,7 +320,7 @@ def convex_rounds(
     for i in range(n):
         largest, stiffest = max(largest, abs(velocity[i])), max(stiffest, delassus[i, i])
     for k in range(mu.size):
-        mu[k] = max(mu[k], LEAST_FRICTION)
+        mu[k] = max(mu[k], MIN_FRICTION)
     best = residual
     for _ in range(CONVEX_ROUNDS):
         solve_cone_program(delassus, b, bounds, mu, largest / stiffest, x)

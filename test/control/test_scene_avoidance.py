@@ -64,7 +64,7 @@ def test_an_arm_that_moves_to_an_object_stops_before_it():
         assert check.find(loop.driver.simulation.state.q) is None
     assert "object 'table'" in loop.events.latest["control_restarted"]
     assert np.abs(loop.state.v).max() < 1e-2
-    assert loop.state.q[1] > HOME[1] + 0.3  # it was on its way
+    assert loop.state.q[1] > HOME[1] + 0.3  # it had moved
     back = JointTrajectory((Waypoint(loop.state.time + 2.0, HOME, np.zeros(5)),))
     loop.follow(back)
 

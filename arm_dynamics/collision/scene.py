@@ -147,6 +147,10 @@ class SceneObject:
         p, R = np.asarray(position), np.asarray(rotation)
         return replace(self, position=p + R @ self.position, rotation=R @ self.rotation)
 
+    def placed(self, position: ArrayLike, rotation: ArrayLike) -> SceneObject:
+        """Return the object with its center at a position (3,) [m] and a rotation (3, 3)."""
+        return replace(self, position=np.asarray(position), rotation=np.asarray(rotation))
+
     @property
     def is_fixed(self) -> bool:
         """Whether the object never moves."""
@@ -195,7 +199,7 @@ class Scene:
     __slots__ = ("_objects",)
 
     def __init__(self, objects: Iterable[SceneObject] = ()) -> None:
-        self._objects = {}
+        self._objects: dict[str, SceneObject] = {}
         for one in objects:
             if not isinstance(one, SceneObject):
                 raise InvalidValue(f"scene: object = {one!r}; expected a SceneObject")

@@ -21,9 +21,9 @@ REACTION_TIME = 0.03
 """Time [s] from a measurement to the braking of the joints."""
 HARD_STOP = 2.0
 """Deceleration of a stop before a contact over the default of the arm."""
-STOPPED, PLANNED = 1.05, 1.2
+STOPPED, PLANNED = 1.1, 1.2
 """Clearances at which the arm is stopped, and of trajectories, over the smallest distance. Between
-two cycles a distance decreases further by up to 0.2 mm."""
+two cycles a distance decreases further by some 0.1 mm."""
 SPEED_SAMPLES = 33
 """Samples of a trajectory that find its largest speeds."""
 SPEED_RATIO = 1.3

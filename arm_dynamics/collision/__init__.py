@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.collision.free_inverse_kinematics import free_inverse_kinematics
     from arm_dynamics.collision.link_pairs import collision_matrix
     from arm_dynamics.collision.scene import Scene, SceneObject
     from arm_dynamics.collision.scene_files import load_scene
@@ -22,9 +23,18 @@ _MODULES = {
     "SelfCollision": ".self_collision",
     "Shape": "arm_dynamics.model.solids",
     "collision_matrix": ".link_pairs",
+    "free_inverse_kinematics": ".free_inverse_kinematics",
     "load_scene": ".scene_files",
 }
 
-__all__ = ["Scene", "SceneObject", "SelfCollision", "Shape", "collision_matrix", "load_scene"]
+__all__ = [
+    "Scene",
+    "SceneObject",
+    "SelfCollision",
+    "Shape",
+    "collision_matrix",
+    "free_inverse_kinematics",
+    "load_scene",
+]
 
 __getattr__, __dir__ = lazy_exports(__name__, _MODULES)

@@ -19,6 +19,11 @@ CLEARANCE = 0.005
 TOLERANCE = 1e-4
 """Decrease of a distance below its clearance [m] that counts as an approach."""
 
+NOISE = 1e-5
+"""Change of a distance [m] by the noise of a measurement."""
+MOVED = 1e-3
+"""Decrease of a distance [m] after which the arm has been moved by other means, such as by hand."""
+
 MAX_STOP_CHANGE = 0.1
 """Change of the configuration at rest [rad or m] in a cycle up to which only it is checked."""
 
@@ -104,6 +109,8 @@ class ClearanceMonitor:
             reaches = reaches.reshape(-1, arm.nv)
             self._wholes = _Distances(arm, pairs.wholes, margins, reaches, initial)
         self._last_stop = initial
+        self._floors = np.full(self.pairs, -np.inf)
+        """Largest value of each pair that was too near: small approaches must not add up."""
 
     @property
     def pairs(self) -> int:
@@ -120,24 +127,21 @@ class ClearanceMonitor:
         """Clearance of each pair (pairs,) [m]."""
         return self._parts.margins
 
-    def stop_contact(self, q: Vector, stop: Vector) -> Contact | None:
+    def stop_contact(
+        self, q: Vector, stop: Vector, earlier: Vector | None = None
+    ) -> Contact | None:
         """Return a contact where an arm at ``q`` would come to rest, or None.
 
         Called in every control cycle, with the configuration ``stop`` (nv,) [rad or m] where the
-        arm would rest. That configuration moves little in a cycle, so that it cannot pass a link;
-        after a jump of it the whole path from ``q`` is checked.
+        arm would rest, and with the one ``earlier`` on the way to it, where it would rest if it
+        braked now. They move little in a cycle, so that they cannot pass a link; after a jump the
+        whole path from ``q`` is checked.
         """
         last, self._last_stop = self._last_stop, stop
-        low = self._wholes.too_near(stop)
-        if len(low) and self._parts_of:
-            parts = np.concatenate([self._parts_of[k] for k in low.tolist()])
-            low = self._parts.too_near(stop, parts)
-        if len(low):
-            ends = self._parts.values[low]
-            approaching = ends < np.minimum(self._parts.measure(q, low), 0.0) - TOLERANCE
-            if approaching.any():
-                k = int(np.argmax(approaching))
-                return self._contact(int(low[k]), float(ends[k]))
+        for rest in (stop,) if earlier is None else (earlier, stop):
+            contact = self._contact_at(rest, q)
+            if contact is not None:
+                return contact
         if np.abs(stop - last).max() <= MAX_STOP_CHANGE:
             return None
         motion = stop - q
@@ -145,6 +149,24 @@ class ClearanceMonitor:
             lambda s: q + s * motion, 0.0, 1.0, np.abs(motion), steps=(0.02, 1.0)
         )
         return None if found is None else found[1]
+
+    def _contact_at(self, rest: Vector, q: Vector) -> Contact | None:
+        """Return a contact at ``rest`` that is nearer than at ``q``, or None."""
+        low = self._wholes.too_near(rest)
+        if len(low) and self._parts_of:
+            parts = np.concatenate([self._parts_of[k] for k in low.tolist()])
+            low = self._parts.too_near(rest, parts)
+        if not len(low):
+            return None
+        ends, floors = self._parts.values[low], self._floors[low]
+        here = self._parts.measure(q, low)
+        floors = np.where(here > floors - MOVED, np.maximum(floors, here), here)
+        self._floors[low] = floors
+        approaching = (ends < np.minimum(floors, 0.0) - TOLERANCE) & (ends < here - NOISE)
+        if not approaching.any():
+            return None
+        k = int(np.argmax(approaching))
+        return self._contact(int(low[k]), float(ends[k]))
 
     def first_contact(
         self,

@@ -147,6 +147,10 @@ class SceneObject:
         p, R = np.asarray(position), np.asarray(rotation)
         return replace(self, position=p + R @ self.position, rotation=R @ self.rotation)
 
+    def placed(self, position: ArrayLike, rotation: ArrayLike) -> SceneObject:
+        """Return the object with its center at a position (3,) [m] and a rotation (3, 3)."""
+        return replace(self, position=np.asarray(position), rotation=np.asarray(rotation))
+
     @property
     def is_fixed(self) -> bool:
         """Whether the object never moves."""

@@ -133,6 +133,8 @@ class SelfCollision(PairChecks):
 
     Attributes
     ----------
+    arm : ArmModel
+        The arm.
     missing : tuple of str
         Meshes that were not found; a RuntimeWarning names them.
     wholes, whole_of
@@ -168,7 +170,7 @@ class SelfCollision(PairChecks):
                 self.whole_of = np.append(self.whole_of, self.wholes.addGeometryObject(shape))
                 self._names.append(one.name)
         super().__init__(arm.model, shapes)
-        self.missing = links.missing
+        self.arm, self.missing = arm, links.missing
         moving = [i for i in range(len(links.names)) if shapes.geometryObjects[i].parentJoint > 0]
         objects = range(len(links.names), len(self._names))
         self._first_object = objects.start

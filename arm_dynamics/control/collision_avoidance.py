@@ -21,8 +21,9 @@ REACTION_TIME = 0.03
 """Time [s] from a measurement to the braking of the joints."""
 HARD_STOP = 2.0
 """Deceleration of a stop before a contact over the default of the arm."""
-PLANNED = 1.2
-"""Clearance of trajectories over the one at which the arm is stopped."""
+STOPPED, PLANNED = 1.1, 1.2
+"""Clearances at which the arm is stopped, and of trajectories, over the smallest distance. Between
+two cycles a distance decreases further by some 0.1 mm."""
 SPEED_SAMPLES = 33
 """Samples of a trajectory that find its largest speeds."""
 SPEED_RATIO = 1.3
@@ -50,7 +51,7 @@ class CollisionAvoidance:
         self, arm: ArmModel, clearance: float = CLEARANCE, scene: Scene = EMPTY_SCENE
     ) -> None:
         self._arm, self.scene = arm, scene
-        self._cycle = ClearanceMonitor(arm, clearance, scene)
+        self._cycle = ClearanceMonitor(arm, STOPPED * clearance, scene)
         self._motion = ClearanceMonitor(arm, PLANNED * clearance, scene)
         self._lock = Lock()  # of ``_motion``: trajectories arrive in other threads than the loop's
         self.deceleration: Vector = HARD_STOP * default_deceleration(arm)
@@ -59,11 +60,13 @@ class CollisionAvoidance:
     def contact_ahead(self, state: State) -> Contact | None:
         """Return a contact where the arm would rest if it stopped now, or None.
 
-        q_rest = q + v (T + |v| / 2 a), with the reaction time T and the deceleration a.
+        q_rest = q + v (T + |v| / 2 a), with the reaction time T and the deceleration a, and with
+        T = 0: the arm may pass its smallest distance between the two.
         """
         v, moves = state.v, self.deceleration > 0  # a joint with velocity limit 0 does not move
         braking = np.divide(np.abs(v), 2 * self.deceleration, out=np.zeros_like(v), where=moves)
-        return self._cycle.stop_contact(state.q, state.q + v * (REACTION_TIME + braking))
+        now = state.q + v * braking
+        return self._cycle.stop_contact(state.q, now + REACTION_TIME * v, now)
 
     def check(self, trajectory: Trajectory, now: float) -> None:
         """Raise CollisionRejected if a trajectory leads to a contact from ``now`` [s] on.

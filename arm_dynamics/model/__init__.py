@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from arm_dynamics.model.mjcf.writer import mjcf_of_arm
     from arm_dynamics.model.model_error import with_model_error
+    from arm_dynamics.model.solids import Shape
 
 _MODULES = {
     "ArmModel": ".arm_model",
@@ -40,6 +41,7 @@ _MODULES = {
     "DhRow": ".dh",
     "MdhLink": ".mdh",
     "MdhRow": ".mdh",
+    "Shape": ".solids",
     "UrdfRejected": ".audit.fault",
     "audit_urdf": ".audit",
     "calibrate": ".calibration",
@@ -58,6 +60,7 @@ __all__ = [
     "DhRow",
     "MdhLink",
     "MdhRow",
+    "Shape",
     "UrdfRejected",
     "audit_urdf",
     "calibrate",

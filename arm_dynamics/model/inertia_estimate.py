@@ -240,7 +240,7 @@ def _is_closed(corners: Matrix, count: int) -> bool:
     return bool(np.array_equal(np.sort(start * count + end), np.sort(end * count + start)))
 
 
-def _polyhedron(points: Matrix, corners: Matrix, size: float) -> Inertial | None:
+def _polyhedron(points: Matrix, corners: IntArray | Matrix, size: float) -> Inertial | None:
     """Return a closed polyhedron as a body of 1 kg/m³, None if it encloses no volume."""
     middle = points.mean(axis=0)
     tetrahedra = (points - middle)[corners]

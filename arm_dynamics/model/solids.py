@@ -29,7 +29,7 @@ _Z_TO = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Shape to draw: a key of SHAPES and its sizes [m]."""
+    """Shape to draw or of an object: a key of SHAPES and its sizes [m]."""
 
     kind: str
     size: tuple[float, ...]

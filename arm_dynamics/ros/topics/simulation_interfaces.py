@@ -360,8 +360,7 @@ class SimulationInterfaces:
         position, rotation = self._entities.placement(entity, state, invalid)
         self._scene.change(
             lambda scene: Scene(
-                replace(one, position=position, rotation=rotation) if one.name == entity else one
-                for one in scene
+                one.placed(position, rotation) if one.name == entity else one for one in scene
             )
         )
 

@@ -18,8 +18,8 @@ class Order:
 
     (
         EMERGENCY, STATUS, TIME, ACTIONS, TARGETS, OPEN_FIELDS, TABLE, PLOT, CONTROLLER,
-        FOLDED_FIELDS, PATH,
-    ) = map(float, range(11))  # fmt: skip
+        FOLDED_FIELDS, RECORDING, IDENTIFICATION, GRAVITY, PATH,
+    ) = map(float, range(14))  # fmt: skip
 
 
 GOOD, BAD, PLAIN = (

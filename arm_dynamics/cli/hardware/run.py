@@ -36,16 +36,18 @@ from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import Number, port, seconds
-from arm_dynamics.core.state import State
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.excitation.excitation import Excitation
 from arm_dynamics.identification.excitation.excitation_start import (
     checked_excitation,
     excitation_motion,
 )
+from arm_dynamics.identification.page.recorders import LoopRecorder
+from arm_dynamics.identification.page.workbench import Workbench
 from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.viewer import ArmPage
 from arm_dynamics.viewer.loop_controls import LoopControls
+from arm_dynamics.viewer.page import PERIOD as PAGE_PERIOD
 from arm_dynamics.viewer.show import open_page
 
 RATE = 200.0
@@ -118,7 +120,9 @@ def run(arguments: Sequence[str]) -> int:
             print(page.url)
         loop = ControlLoop(driver, controller, events, self_collision=args.self_collision)
         duration = args.duration or float("inf")
-        controls = None if page is None or not args.control else LoopControls(page, loop)
+        controls = None
+        if page is not None and args.control:
+            controls = stack.enter_context(closing(PageControls(page, loop)))
         with torque_session({"": loop}, loop.step, period) as session:
             interrupted = not run_cycles(
                 session, loop, driver, duration, excitation=excitation, page=page, log=log,
@@ -155,6 +159,34 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class PageControls:
+    """Targets, recording, identification and gravity calibration from a page with control."""
+
+    def __init__(self, page: ArmPage, loop: ControlLoop) -> None:
+        self._controls = LoopControls(page, loop, self._end_motion)
+        requests = self._controls.requests
+        self._recorder = LoopRecorder(loop, requests)
+        self._workbench = Workbench(page, loop, self._recorder, requests, self._controls.reset)
+        self._due = 0.0
+
+    def _end_motion(self) -> None:
+        self._workbench.stop("another target", halt=False)
+
+    def update(self) -> None:
+        """Record the cycle, continue motions and serve the page; after each cycle of the loop."""
+        self._recorder.record()
+        self._workbench.advance()
+        self._controls.update()
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + PAGE_PERIOD
+            self._workbench.update()
+
+    def close(self) -> None:
+        """End recording, motion and background processes."""
+        self._workbench.close()
+
+
 def run_cycles(
     session: TorqueSession,
     loop: ControlLoop,
@@ -164,7 +196,7 @@ def run_cycles(
     excitation: JointTrajectory | None = None,
     page: ArmPage | None = None,
     log: StateLog | None = None,
-    controls: LoopControls | None = None,
+    controls: PageControls | None = None,
 ) -> bool:
     """Run control cycles for ``duration`` [s] or until the session ends.
 
@@ -188,8 +220,8 @@ def run_cycles(
         Page that shows the measured state unless a joint has no feedback.
     log : StateLog, optional
         Recording of states and commands.
-    controls : LoopControls, optional
-        Targets from the page.
+    controls : PageControls, optional
+        Targets and motions from the page.
 
     Returns
     -------
@@ -199,17 +231,12 @@ def run_cycles(
     """
     start = settled = time.monotonic()
     restarts, motion, interrupted = loop.restart_count, None, False
-    recorded: State | None = None
     while session.step(lambda: _status(loop, driver)) and time.monotonic() <= start + duration:
         state = loop.state
         if state is None:
             continue
-        if log is not None and session.command is not None and state is not recorded:
-            recorded = state
-            if loop.reference is not None:
-                log.references.add(state.time, loop.reference)
-            log.state(state.time, state)
-            log.command(state.time, session.command)
+        if log is not None and session.command is not None:
+            log.cycle(state, loop.reference, session.command)
         if loop.restart_count != restarts:
             restarts, settled = loop.restart_count, time.monotonic()
             if motion is not None and not interrupted and state.time < motion.end:

@@ -113,7 +113,7 @@ class SimulationControls:
     """Sliders, time, motion, payload, controller, gains, and reset of the emergency stop.
 
     They are added to the page once the simulated arm is ready. ``update`` is for the page's loop.
-    ``on_motion`` is called before a target or the demo motion moves the arm.
+    ``on_motion`` is called before a target, the demo motion or a reset moves the arm.
     """
 
     def __init__(
@@ -209,6 +209,7 @@ class SimulationControls:
 
         def reset() -> str:
             targets.reset()
+            self._on_motion()
             return f"reset: {simulated.reset()}"
 
         def start_demo() -> str:

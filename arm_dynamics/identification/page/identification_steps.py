@@ -138,16 +138,16 @@ class IdentificationSteps(Steps):
         """End the recording; a stopped one is kept, and not fitted."""
         try:
             text = self._recording.end()
+            fault = f"{reason}; {folder.name} is kept" if reason else ""
         except ArmDynamicsError as error:
-            self._line.rejected(error)
-        else:
-            if reason:
-                self._line.rejected(f"{reason}; {folder.name} is kept")
-            else:
-                self._recorded = folder
-                self._line.done(text)
+            text, fault = "", str(error)
         self._name.value = free_name(f"{self._arm.name}_identification")
+        self._recorded = None if fault else folder
         self._running = False
+        if fault:
+            self._line.rejected(fault)
+        else:
+            self._line.done(text)
 
     def _stop(self) -> str:
         self._motion.stop("stopped")

@@ -67,10 +67,9 @@ class RecordingSteps(Steps):
         if fault:
             raise InvalidValue(fault)
         self._last = folder
-        return (
-            f"recorded: {folder.name}, {time.monotonic() - self._since:.0f} s; arm-dynamics replay"
-            f" {folder.name} --page shows it"
-        )
+        text = f"recorded: {folder.name}; arm-dynamics replay {folder.name} --page shows it"
+        self._line.done(text)
+        return text
 
     def close(self) -> None:
         """End recording and background process."""

@@ -9,6 +9,9 @@ from arm_dynamics.identification.results.fit_report import FitTable
 from arm_dynamics.viewer.controls import BAD, GOOD
 from arm_dynamics.viewer.table import DIM, GRID, RIGHT, STYLE
 
+HEAD = f"text-align:right;padding-left:5px;vertical-align:bottom;{DIM}"
+"""Style of a header, which may have several lines."""
+
 
 def report_html(fit: Fit) -> str:
     """Return usability, warnings, tables and notes; long tables scroll."""
@@ -28,7 +31,7 @@ def report_html(fit: Fit) -> str:
 
 
 def _table(table: FitTable) -> str:
-    heads = "".join(f"<th style='{RIGHT};{DIM}'>{escape(head)}</th>" for head in table.heads)
+    heads = "".join(f"<th style='{HEAD}'>{escape(head)}</th>" for head in table.heads)
     rows = "".join(
         f"<tr>{''.join(f'<td style={chr(34)}{RIGHT}{chr(34)}>{escape(x)}</td>' for x in row)}</tr>"
         for row in table.rows

@@ -91,6 +91,20 @@ class Steps:
         """Return the progress of a motion; "" without one."""
         return ""
 
+    @property
+    def message(self) -> str:
+        """HTML of the last message."""
+        return self._line.html
+
+    @property
+    def report(self) -> str:
+        """HTML of the report."""
+        return str(self._report.content)
+
+    def press(self, name: str) -> None:
+        """Run the action of a button in the caller's thread."""
+        self._row.press(name)
+
     def update(self) -> None:
         """Show step, buttons and progress; accept the result of the background process."""
         process = self._process

@@ -51,9 +51,10 @@ class Workbench:
         self._page, self._requests = page, requests
         self._motion = PageMotion(follower, requests, prepare)
         self._ghost = GhostPlayer(page)
-        recording = RecordingSteps(page, follower.arm, recorder, self._ghost)
-        identification = IdentificationSteps(page, self._motion, recording, self._ghost)
-        self._folders = recording, identification, GravitySteps(page, self._motion)
+        self.recording = RecordingSteps(page, follower.arm, recorder, self._ghost)
+        self.identification = IdentificationSteps(page, self._motion, self.recording, self._ghost)
+        self.gravity = GravitySteps(page, self._motion)
+        self._folders = self.recording, self.identification, self.gravity
         self._watched = time.monotonic()
 
     def advance(self) -> None:

@@ -20,7 +20,7 @@ from arm_dynamics.safety.events import Events
 
 
 class FollowedTopics:
-    """Joint controller of this namespace as a TrajectoryFollower; efforts are those of the states."""
+    """Joint controller of this namespace as a TrajectoryFollower."""
 
     def __init__(
         self,

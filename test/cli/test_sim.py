@@ -257,6 +257,7 @@ def test_the_controls_work_in_chromium_at_each_width(run):
         tab.click_at(
             tab.value(CENTER.replace("{}", SHEET))[0], tab.value(FREE_HEIGHT) + 20
         )  # the title folds nothing
+        tab.value("document.querySelector('.fold').scrollIntoView({block: 'center'})")
         tab.click_at(*tab.value(CENTER.replace("{}", ".fold input")))
         tab.wait_for(f"{FREE_HEIGHT} > 0.8 * 844")  # the small panel
         stop_and_release(run, tab)

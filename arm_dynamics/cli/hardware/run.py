@@ -61,7 +61,7 @@ Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an
 falls: support it.
 Enable torque?"""
 HOLD = "holds its configuration"
-PAGE = "moves to the targets of the page"
+PAGE = "moves to the targets of the page, and along the motions that it starts,"
 EXCITATION = (
     "moves to the start configuration of {file}, runs its {duration:g} s and holds. The motion to"
     " the start, the floor and objects around the arm are not checked. It runs"
@@ -152,7 +152,7 @@ def command_parser() -> argparse.ArgumentParser:
     add("--headless", action="store_true", help="without the viewer")
     text = "do not stop the arm before its links touch"
     add("--no-self-collision", dest="self_collision", action="store_false", help=text)
-    text = "sliders on the page move the arm; its address then contains a token"
+    text = "the page moves, records and identifies the arm; its address then contains a token"
     add("--control", action="store_true", help=text)
     text = "port of the viewer; 0 for any free one (default: 8080)"
     add("--page-port", type=port("--page-port"), default=8080, metavar="PORT", help=text)

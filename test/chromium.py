@@ -13,7 +13,7 @@ from screenshot import BROWSERS, HIDE, chromium, foreign  # noqa: E402 - a scrip
 PROGRAM = next(filter(None, map(shutil.which, BROWSERS)), None)
 FIND = """(text => {
   const parts = [...document.querySelectorAll('button, label, input, div')];
-  const found = parts.filter(e => e.children.length < 3 && e.innerText === text)
+  const found = parts.filter(e => e.children.length < 3 && e.innerText === text && e.clientWidth);
   const box = found.length ? found[found.length - 1].getBoundingClientRect() : null;
   return box && [box.x + box.width / 2, box.y + box.height / 2, box.width, box.height];
 })"""
@@ -50,7 +50,9 @@ class Tab:
 
     def click(self, text):
         self.value(HIDE)
-        x, y, *_ = self.box(text)
+        self.click_at(*self.box(text)[:2])
+
+    def click_at(self, x, y):
         self.mouse("mousePressed", x, y)
         self.mouse("mouseReleased", x, y)
 

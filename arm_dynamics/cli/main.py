@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         try:
             with handling(end, *INTERRUPTS), _loading(args.command):
                 # An import can lose KeyboardInterrupt.
-                command = import_module(_module(args.command))  # only that of the command
+                command = import_module(_module(args.command, rest))  # only that of the command
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith(("rclpy", "diagnostic_msgs", "trajectory_msgs")):
                 raise
@@ -123,10 +123,14 @@ def _loading(command: str) -> AbstractContextManager[None]:
     return waiting(f"loading arm-dynamics {command}")
 
 
-def _module(command: str) -> str:
-    """Return the module of a command; ``sim`` runs its parts as nodes where rclpy is installed."""
-    if command == "sim" and find_spec("rclpy") is not None:
-        return "arm_dynamics.ros.nodes.sim"
+def _module(command: str, arguments: Sequence[str]) -> str:
+    """Return the module of a command.
+
+    Where rclpy is installed, ``sim`` runs its parts as nodes, and ``teleop`` reaches other nodes.
+    """
+    over_topics = command == "sim" or (command == "teleop" and "ros:" in " ".join(arguments))
+    if over_topics and find_spec("rclpy") is not None:
+        return f"arm_dynamics.ros.nodes.{command}"
     return COMMANDS[command][0]
 
 

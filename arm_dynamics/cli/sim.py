@@ -50,6 +50,8 @@ from arm_dynamics.core.status_summary import StatusSummary
 from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.core.timing import Pacer, RateMeter
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.identification.page.recorders import SimulationRecorder
+from arm_dynamics.identification.page.workbench import Workbench
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.model_error import require_holdable
@@ -280,6 +282,7 @@ class _Run:
 
     def __init__(self, options: argparse.Namespace, arm: ArmModel, stack: ExitStack) -> None:
         self._status, self._requests = StatusSummary(), LoopRequests()
+        self._workbench: Workbench | None = None
         stack.callback(self._requests.close)
         self._page = self._open_page(options, arm, stack)
         with waiting("compiling the simulation"):
@@ -327,7 +330,18 @@ class _Run:
                 self._demo,
                 self._pacer,
             )
-            self._controls = SimulationControls(simulated, arm, self._page, self._status)
+            self._controls = SimulationControls(
+                simulated,
+                arm,
+                self._page,
+                self._status,
+                lambda: self._stop_workbench("another target", halt=False),
+            )
+            recorder = SimulationRecorder(self.simulation, self.loop, self._requests)
+            self._workbench = Workbench(
+                self._page, self.loop, recorder, self._requests, self._controls.end_motions
+            )
+            stack.callback(self._workbench.close)
         self._recorder: Recorder | None = None
         if options.record is not None:
             self._recorder = stack.enter_context(
@@ -361,6 +375,12 @@ class _Run:
     def _stop_arm(self, source: str) -> None:
         """Request an emergency stop, from any thread."""
         self._requests.post(lambda: self.control.engage_emergency_stop(source))
+        self._stop_workbench("emergency stop")
+
+    def _stop_workbench(self, reason: str, *, halt: bool = True) -> None:
+        """Request the end of a motion that the page started, from any thread."""
+        if self._workbench is not None:
+            self._workbench.stop(reason, halt=halt)
 
     def run(self, stop: ShutdownFlag) -> int:
         """Simulate until the end of the run; return the exit code."""
@@ -391,6 +411,8 @@ class _Run:
     def _advance(self) -> bool:
         """Run one control cycle, which advances the simulation by one period."""
         self._commands += self.loop.step() is not None
+        if self._workbench is not None:
+            self._workbench.advance()
         if self.loop.state is not None and self.loop.reference is not None:
             self._max_error.observe(self.loop.reference.q, self.loop.state.q)
         return True
@@ -409,6 +431,8 @@ class _Run:
             page.emergency.show(self._status.emergency)
         if self._controls is not None:
             self._controls.update(reference.q if reference else None, state.q)
+        if self._workbench is not None:
+            self._workbench.update()
 
     def _read_status(self) -> None:
         """Update the statuses of simulator, controller and joints."""

@@ -1,18 +1,21 @@
 """Teleoperate an arm: FOLLOWER follows the joint positions of LEADER, which is guided by hand.
 
 Both arms are physical, emulated or simulated. Torque of the leader is disabled, unless --bilateral
-makes it weightless and returns the deviation of the follower as a force.
+makes it weightless and returns the deviation of the follower as a force. The driver
+ros:/NAMESPACE is an arm of other ROS nodes.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from math import ceil, degrees, isfinite, radians
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +32,7 @@ from arm_dynamics.cli.arm_options import (
 from arm_dynamics.cli.hardware.keyboard import require_terminal
 from arm_dynamics.cli.hardware.options import NO_MOTORS, with_advice
 from arm_dynamics.cli.hardware.torque_session import (
+    MAX_STOP_TIME,
     TorqueSession,
     confirm_torque,
     exit_code,
@@ -53,6 +57,7 @@ from arm_dynamics.control.teleoperation import (
 from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ConfigError, DriverFault
 from arm_dynamics.core.number_option import MAX_NUMBER, Number, seconds
+from arm_dynamics.core.requirements import ros_missing
 from arm_dynamics.core.signals import INTERRUPTS, STOP_SIGNALS, Interrupt, handling
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.core.suggesting_parser import SuggestingParser
@@ -62,6 +67,7 @@ from arm_dynamics.hardware.emulation.emulator_process import EmulatorProcess
 from arm_dynamics.hardware.feetech.lerobot_calibration import LeRobotCalibration
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.recording.recorder import StateLog
@@ -72,7 +78,8 @@ RATE = 100.0
 """Default rate of both arms [Hz]."""
 APPROACH_SPEED = 30.0
 """Default speed of the approach [deg/s; mm/s]."""
-SIMULATED, EMULATED = "simulated", "emulated"
+SIMULATED, EMULATED, ROS = "simulated", "emulated", "ros:"
+NAMESPACE = re.compile(r"/|(/[A-Za-z_]\w*)+")
 SIDES = ("leader", "follower")
 DT, MAX_PERIOD = 1e-4, 2e-3
 """Time step and longest control period [s] of a simulated arm."""
@@ -82,16 +89,33 @@ Torque will be enabled: the follower '{follower}' moves to the configuration of 
 Stay clear of the arms. Torque is disabled at the end (q, Ctrl-C, a trip), and an unsupported arm
 falls: support it.
 Enable torque?"""
+REMOTE_WARNING = """
+The follower '{follower}' of another ROS node moves to the configuration of the leader '{leader}' at
+{speed:g} deg/s, then follows it. At the end (q, Ctrl-C) it holds: its node keeps the torque.
+Stay clear of the arms.{bilateral}
+Start?"""
 BILATERAL = " The leader is weightless and is pulled toward the follower."
 
 
-def run(arguments: Sequence[str]) -> int:
+class RemoteArms(Protocol):
+    """Arms of other ROS nodes, by their namespace; the methods raise DriverFault without one."""
+
+    def leader(self, arm: ArmModel, namespace: str, events: Events) -> Driver:
+        """Return a driver that reads the arm."""
+
+    def follower(self, arm: ArmModel, namespace: str, events: Events) -> tuple[Driver, bool]:
+        """Return a driver that accepts positions, and whether the arm has motors."""
+
+
+def run(arguments: Sequence[str], remote: RemoteArms | None = None) -> int:
     """Teleoperate until q, Ctrl-C or a trip; return 1 after a trip, else 0."""
     args = command_parser().parse_args(arguments)
     try:
         with handling(Interrupt(interruption("teleop")), *STOP_SIGNALS, *INTERRUPTS):
-            return _teleoperate(args)
+            return _teleoperate(args, remote)
     except DriverFault as error:
+        if remote is not None:
+            raise
         raise with_advice(error) from error
 
 
@@ -103,7 +127,8 @@ def command_parser() -> argparse.ArgumentParser:
     for side in SIDES:
         add(side, metavar=side.upper(), help=f"{side}: bundled arm or path of a URDF")
     for side in SIDES:
-        text = f"driver: {', '.join([*names, EMULATED, SIMULATED])} (default: the URDF's)"
+        text = f"driver: {', '.join([*names, EMULATED, SIMULATED])}, ros:/NAMESPACE (default: the"
+        text += " URDF's)"
         add(f"--{side}-driver", metavar="NAME", help=text)
         text = "serial device or CAN channel (default: the URDF's)"
         add(f"--{side}-port", metavar="PORT", help=text)
@@ -144,6 +169,14 @@ class _Side:
         self.motors: tuple[JointMotor, ...] | None = None
         kind = option("driver")
         self.is_simulated, self.is_physical = kind == SIMULATED, kind not in (SIMULATED, EMULATED)
+        self.namespace = ""
+        if isinstance(kind, str) and kind.startswith(ROS):
+            self.driver, self.is_physical = kind, False
+            self.namespace = _namespace(f"--{name}-driver", kind)
+            for setting in ("port", "set", "calibration"):
+                if option(setting):
+                    raise ConfigError(f"--{name}-{setting}: driver = {kind}; expected motors")
+            return
         if self.is_simulated:
             self.driver = SIMULATED
             return
@@ -169,8 +202,8 @@ class _Side:
 
     @property
     def port(self) -> str:
-        """Serial port of the motors; "" for a CAN bus or a simulated arm."""
-        if self.is_simulated:
+        """Serial port of the motors; "" for a CAN bus, a simulated arm or one of other nodes."""
+        if self.is_simulated or self.namespace:
             return ""
         return {**read_hardware_info(self.arm).settings, **self.settings}.get("port", "")
 
@@ -201,17 +234,28 @@ class _Side:
         return driver
 
 
-def _teleoperate(args: argparse.Namespace) -> int:
+def _namespace(option: str, driver: str) -> str:
+    """Return the namespace of a driver ros:/NAMESPACE; "/" is the root."""
+    namespace = driver.removeprefix(ROS)
+    if not NAMESPACE.fullmatch(namespace):
+        raise ConfigError(f"{option} = {driver}; expected ros:/NAMESPACE, such as ros:/leader")
+    return namespace
+
+
+def _teleoperate(args: argparse.Namespace, remote: RemoteArms | None) -> int:
     """Build both arms, request the permission, and run; return the exit code."""
     require_new_file("--record", args.record)
     period, scene = 1 / args.rate, scene_of(args)
     with ExitStack() as stack:
         sides = [_Side(args, name, stack) for name in SIDES]
         leader, follower = sides
-        is_physical = any(side.is_physical for side in sides)
+        _require_reachable(leader, follower, args, remote)
         events = printed_events()
-        device = _leader(leader, period, events, bilateral=args.bilateral)
-        loop, cycles = _follower(follower, args.controller, period, events, scene)
+        device = _leader(leader, period, events, remote, bilateral=args.bilateral)
+        loop, cycles = _follower(
+            follower, args.controller, period, events, scene=scene, remote=remote
+        )
+        is_physical = any(side.is_physical for side in sides)
         units = [radians(1.0) if joint.unit == "rad" else 1e-3 for joint in follower.arm.joints]
         speeds = args.approach_speed * np.array(units)
         if not loop.controller.tracks_reference:
@@ -232,7 +276,7 @@ def _teleoperate(args: argparse.Namespace) -> int:
                 print(f"{side.name} '{side.arm.name}' at {side.port or 'its CAN bus'}")
                 if not motors_are_healthy(driver):
                     return 1
-        question = WARNING.format(
+        question = (REMOTE_WARNING if follower.namespace else WARNING).format(
             leader=leader.arm.name,
             follower=follower.arm.name,
             speed=args.approach_speed,
@@ -250,8 +294,36 @@ def _teleoperate(args: argparse.Namespace) -> int:
         return _run(teleoperation, loops, period, args.duration, logs.add)
 
 
-def _leader(side: _Side, period: float, events: Events, *, bilateral: bool) -> Leader:
+def _require_reachable(
+    leader: _Side, follower: _Side, args: argparse.Namespace, remote: RemoteArms | None
+) -> None:
+    """Raise ConfigError for options that arms of other ROS nodes do not have."""
+    for side in (leader, follower):
+        if side.namespace and remote is None:
+            raise ConfigError(f"--{side.name}-driver = {side.driver}: {ros_missing()}")
+    if leader.namespace and leader.namespace == follower.namespace:
+        raise ConfigError(
+            f"namespace of both arms = {leader.namespace}; expected two; use another namespace"
+        )
+    if leader.namespace and args.bilateral:
+        raise ConfigError(
+            f"--bilateral: leader = {leader.driver}; expected motors or a simulated arm of this"
+            " process; omit --bilateral"
+        )
+    if follower.namespace and args.controller is not None:
+        raise ConfigError(
+            f"--controller = {args.controller}: follower = {follower.driver}; expected no"
+            " controller: its node has one; set the parameter controller of joint_controller"
+        )
+
+
+def _leader(
+    side: _Side, period: float, events: Events, remote: RemoteArms | None, *, bilateral: bool
+) -> Leader:
     """Return the leader, closed; raise ConfigError if it cannot apply the force feedback."""
+    if remote is not None and side.namespace:
+        with waiting(f"waiting for the leader in {side.namespace}"):
+            return PassiveLeader(remote.leader(side.arm, side.namespace, events))
     cycles, simulated_period = _simulated_cycles(period)
     if (bilateral or side.is_simulated) and (rejecting := side.rejecting("effort")):
         raise ConfigError(
@@ -302,9 +374,24 @@ class _Repeated(Driver):
 
 
 def _follower(
-    side: _Side, name: str | None, period: float, events: Events, scene: Scene
+    side: _Side,
+    name: str | None,
+    period: float,
+    events: Events,
+    *,
+    scene: Scene,
+    remote: RemoteArms | None,
 ) -> tuple[ControlLoop, int]:
-    """Return the control loop of the follower and its cycles in a cycle of the teleoperation."""
+    """Return the control loop of the follower and its cycles in a cycle of the teleoperation.
+
+    The loop of an arm of other nodes limits and checks the motion, and streams its reference.
+    """
+    if remote is not None and side.namespace:
+        controller = build_controller(side.arm, "position", period=None)
+        with waiting(f"waiting for the follower in {side.namespace}"):
+            warm_up_controller(controller)
+            driver, side.is_physical = remote.follower(side.arm, side.namespace, events)
+        return ControlLoop(driver, controller, events, scene=scene), 1
     if side.is_simulated:
         cycles, own_period = _simulated_cycles(period)
         if name is not None:
@@ -405,7 +492,18 @@ def _run(
 
     with torque_session(loops, cycle, period) as session:
         _cycles(session, teleoperation, duration)
+    _stop_streaming(teleoperation.follower, period)
     return exit_code(session.trips)
+
+
+def _stop_streaming(loop: ControlLoop, period: float) -> None:
+    """Run the stop of a follower that the end of the session does not wait for."""
+    end = time.monotonic() + MAX_STOP_TIME
+    while not isinstance(loop.driver, MotorBusDriver) and time.monotonic() < end:
+        loop.step()
+        if loop.reference is None or not loop.reference.v.any():
+            return
+        time.sleep(period)
 
 
 def _cycles(session: TorqueSession, teleoperation: Teleoperation, duration: float | None) -> None:

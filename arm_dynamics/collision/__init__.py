@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from arm_dynamics.collision.scene import Scene, SceneObject
     from arm_dynamics.collision.scene_files import load_scene
     from arm_dynamics.collision.self_collision import SelfCollision
-    from arm_dynamics.model.solids import Shape
 
 _MODULES = {
     "Scene": ".scene",
     "SceneObject": ".scene",
     "SelfCollision": ".self_collision",
-    "Shape": "arm_dynamics.model.solids",
     "collision_matrix": ".link_pairs",
     "free_inverse_kinematics": ".free_inverse_kinematics",
     "load_scene": ".scene_files",
@@ -31,7 +29,6 @@ __all__ = [
     "Scene",
     "SceneObject",
     "SelfCollision",
-    "Shape",
     "collision_matrix",
     "free_inverse_kinematics",
     "load_scene",

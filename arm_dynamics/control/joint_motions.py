@@ -12,10 +12,13 @@ import numpy as np
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.trajectories.demo_trajectory import demo_trajectory, move_time
 from arm_dynamics.control.trajectories.joint_trajectory import Waypoint
+from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.arrays import Vector, as_readonly
+from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.core.status_summary import StatusSummary
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
+from arm_dynamics.safety.events import Events
 
 INTERRUPTED = (
     "control_restarted",
@@ -67,6 +70,35 @@ class MotionOutput(Protocol):
 
     def send(self, points: Sequence[Waypoint]) -> None:
         """Start a motion through waypoints with velocities now."""
+
+
+class TrajectoryFollower(Protocol):
+    """Arm that follows trajectories: a ControlLoop, or a controller behind topics."""
+
+    @property
+    def arm(self) -> ArmModel:
+        """The arm with its joints and limits."""
+
+    @property
+    def events(self) -> Events:
+        """Events of the arm."""
+
+    @property
+    def restart_count(self) -> int:
+        """Number of restarts from the measured state."""
+
+    @property
+    def latest(self) -> tuple[State, Reference, Command] | None:
+        """State, reference and command of the last cycle."""
+
+    def present(self) -> tuple[State, Reference]:
+        """Return the latest state and its reference; raise TrajectoryRejected without one."""
+
+    def follow(self, trajectory: Trajectory) -> None:
+        """Start a trajectory from the present reference; raise TrajectoryRejected."""
+
+    def request_stop(self) -> None:
+        """Stop the arm along its limits."""
 
 
 class JointTargets:

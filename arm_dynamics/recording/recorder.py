@@ -125,10 +125,14 @@ class Recorder:
         """Close, also after an exception: the recording stays readable."""
         self.close()
 
-    def close(self) -> None:
-        """Finish the recording; may be called twice. ``fault`` states why it failed, if so."""
+    def detach(self) -> None:
+        """Record no further period; in the thread that advances the simulation."""
         if self._simulation.on_period == self._on_period:
             self._simulation.on_period = None
+
+    def close(self) -> None:
+        """Finish the recording; may be called twice. ``fault`` states why it failed, if so."""
+        self.detach()
         try:
             self._bag.close()
         except OSError as error:
@@ -197,7 +201,18 @@ class StateLog:
         self.references = References(arm.joint_names)
         """References of the controller; recorded with the next state."""
         self._urdf = arm.urdf
+        self._recorded: State | None = None
         self.queue = QueuedBag(bag.BagWriter(self.folder), str(folder), events)
+
+    def cycle(self, state: State, reference: Reference | None, command: Command) -> None:
+        """Record a control cycle, unless its state is recorded already."""
+        if state is self._recorded:
+            return
+        self._recorded = state
+        if reference is not None:
+            self.references.add(state.time, reference)
+        self.state(state.time, state)
+        self.command(state.time, command)
 
     def state(self, stamp: float, state: State) -> None:
         """Record a state with its time stamp [s]; joints without feedback are omitted."""

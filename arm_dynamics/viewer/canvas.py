@@ -91,6 +91,8 @@ class Canvas:
         self.scene, self.reach = server.scene, sphere.radius
         self.target: Vector | None = None
         """Configuration that the ghost shows instead of the reference."""
+        self.preview: Vector | None = None
+        """Configuration that the ghost shows instead of all others."""
         self._skeleton, self._q = skeleton, initial
         self._objects: list[Any] = []
         self._shown_scene = EMPTY_SCENE
@@ -153,7 +155,7 @@ class Canvas:
         self._q, reference = sample.q, sample.reference
         if self._sliders_follow and self.controls is not None:
             self.controls.sliders.follow((sample.q if reference is None else reference).tolist())
-        ghost = reference if self.target is None else self.target
+        ghost = next((q for q in (self.preview, self.target) if q is not None), reference)
         distance = 0.0 if ghost is None else np.abs(ghost - sample.q).max(initial=0.0)
         if ghost is not None and distance > MIN_GHOST_DISTANCE:
             self._ghost.show(ghost.tolist())

@@ -18,8 +18,8 @@ class Order:
 
     (
         EMERGENCY, STATUS, TIME, ACTIONS, TARGETS, OPEN_FIELDS, TABLE, PLOT, CONTROLLER,
-        FOLDED_FIELDS, PATH,
-    ) = map(float, range(11))  # fmt: skip
+        FOLDED_FIELDS, RECORDING, IDENTIFICATION, GRAVITY, PATH,
+    ) = map(float, range(14))  # fmt: skip
 
 
 GOOD, BAD, PLAIN = (
@@ -335,16 +335,37 @@ STICKY = """<style>
 div:has(> div > div > div > button[id="ID"]) {overflow: clip !important; min-width: 0}
 div:has(> button[id="ID"]) {position: sticky; top: 0; z-index: 6;
   background: var(--mantine-color-body); padding-top: 0.4em; margin-top: -0.4em}
-div[style*="display: none"]:has(button[id="ID"]) {display: block !important;
-  height: 2.8em !important; overflow: hidden !important; opacity: 1 !important}
+.fold {display: none}
+@media (max-width: 36em) {
+  .fold {display: block; text-align: right; padding: 0 10px; font-size: 12px}
+  [style*="max-height: 60%"]:has(.fold input:checked) {max-height: 8em !important}
+  [style*="max-height: 60%"] [style*="cursor: pointer"][style*="3.5em"] {pointer-events: none}
+  [style*="max-height: 60%"] [style*="3.5em"] button {pointer-events: auto}
+}
+</style><label class="fold"><input type="checkbox"> small panel</label>"""
+"""Keeps the button ID visible while the panel scrolls. The title of the sheet of a narrow screen
+folds it no longer, because the browser ignores clicks into a folded sheet; a check box instead
+makes the sheet small, down to the button."""
+
+
+WINDOW = """<style>
+body:has(button[id="PANEL"]) [class*="Paper"][style*="absolute"]:has(button[id="ID"]),
+[class*="Tabs-root"]:has(button[id="ID"]),
+[class*="Paper"][style*="absolute"]:has(button[id="ID"])
+  *:not(:has(button[id="ID"]), button[id="ID"], button[id="ID"] *) {display: none !important}
+[class*="Paper"][style*="absolute"]:has(button[id="ID"]) {padding-top: 0.4em}
 </style>"""
-"""Keeps the button ID visible while the panel scrolls, and below the title of a folded panel."""
+"""Hides the window of the button ID while the button PANEL exists, and always its title, by which
+a user could minimize it. In the sheet of a narrow screen PANEL always exists."""
+WINDOW_WIDTH, WINDOW_DISTANCE = 220.0, 15.0
+"""Width of this window, and distance from the corner of the scene [px]."""
 
 
 class EmergencyPanel:
     """A red button, a line with the state, and a button "Release" while the stop is engaged.
 
-    The button stays visible while the panel scrolls.
+    The button stays visible while the panel scrolls. While the panel is minimized a second one is
+    visible in a corner of the scene.
     """
 
     def __init__(
@@ -354,7 +375,14 @@ class EmergencyPanel:
         self._release: Action | None = None
         button = gui.add_button("EMERGENCY STOP", color="red", order=order)
         button.on_click(lambda _: press())
-        gui.add_html(STICKY.replace("ID", button._impl.uuid), order=order + 0.05)
+        panel_id = button._impl.uuid
+        gui.add_html(STICKY.replace("ID", panel_id), order=order + 0.05)
+        window = gui.add_panel()
+        with window.add_tab("Stop"):
+            fixed = gui.add_button("EMERGENCY STOP", color="red")
+            fixed.on_click(lambda _: press())
+            gui.add_html(WINDOW.replace("ID", fixed._impl.uuid).replace("PANEL", panel_id))
+        window.float(x=WINDOW_DISTANCE, y=WINDOW_DISTANCE, width=WINDOW_WIDTH)
         self._state = gui.add_html("", order=order + 0.1)
         self._button = gui.add_button("Release", visible=False, order=order + 0.2)
         self._button.on_click(lambda event: self._confirm(event.client))

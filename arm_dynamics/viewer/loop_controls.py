@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from arm_dynamics.control.control_loop import ControlLoop
@@ -52,18 +52,33 @@ class LoopControls:
         Page with control.
     loop : ControlLoop
         The loop.
+    on_motion : callable
+        Called before a target moves the arm.
 
     """
 
-    def __init__(self, page: ArmPage, loop: ControlLoop) -> None:
-        self._loop, self._requests, self._status = loop, LoopRequests(), StatusSummary()
-        output = LoopOutput(loop, self._requests)
-        self._targets = TargetControls(page, loop.arm, output, self._status, handle=False)
+    def __init__(
+        self, page: ArmPage, loop: ControlLoop, on_motion: Callable[[], object] = lambda: None
+    ) -> None:
+        self._loop, self._status = loop, StatusSummary()
+        self.requests = LoopRequests()
+        """Requests that ``update`` serves."""
+        output = LoopOutput(loop, self.requests)
+
+        def clear() -> bool:
+            on_motion()
+            return True
+
+        self._targets = TargetControls(page, loop.arm, output, self._status, clear, handle=False)
         self._due = 0.0
+
+    def reset(self) -> None:
+        """Discard the target."""
+        self._targets.reset()
 
     def update(self) -> None:
         """Start requested motions, and let the sliders follow; after each cycle of the loop."""
-        self._requests.serve()
+        self.requests.serve()
         now = time.monotonic()
         if now < self._due:
             return

@@ -353,6 +353,10 @@ class ArmPage:
         if q is not None and self._canvas.controls is not None:
             self._canvas.controls.sliders.show(q.tolist())
 
+    def show_preview(self, q: Vector | None) -> None:
+        """Show a configuration (n,) [rad or m] of a preview as the ghost; None ends the preview."""
+        self._canvas.preview = q
+
     def on_link_drag(self, moved: LinkDrag) -> None:
         """Call ``moved(link, point, pointer)`` while a user drags a link, and at the end.
 

@@ -113,12 +113,19 @@ class SimulationControls:
     """Sliders, time, motion, payload, controller, gains, and reset of the emergency stop.
 
     They are added to the page once the simulated arm is ready. ``update`` is for the page's loop.
+    ``on_motion`` is called before a target, the demo motion or a reset moves the arm.
     """
 
     def __init__(
-        self, simulated: SimulatedArm, arm: ArmModel, page: ArmPage, status: StatusSummary
+        self,
+        simulated: SimulatedArm,
+        arm: ArmModel,
+        page: ArmPage,
+        status: StatusSummary,
+        on_motion: Callable[[], object] = lambda: None,
     ) -> None:
         self._simulated, self._arm, self._page, self._status = simulated, arm, page, status
+        self._on_motion = on_motion
         self._targets: TargetControls | None = None
         self._settings: SimulationSettings | None = None
         self._time: ActionRow | None = None
@@ -128,6 +135,18 @@ class SimulationControls:
         self._paused = False
         self._paused_until = 0  # first status update that is valid again
         self._next_search = 0.0
+
+    @property
+    def ready(self) -> bool:
+        """Whether the controls are on the page."""
+        return self._targets is not None
+
+    def end_motions(self) -> None:
+        """Discard the target and end the demo motion; may wait."""
+        if self._targets is not None:
+            self._targets.reset()
+        if self._simulated.demo_running:
+            self._simulated.set_demo(False)
 
     def update(self, reference: Vector | None, q: Vector | None) -> None:
         """Find the simulator, or update the controls; at every cycle of the page.
@@ -168,7 +187,7 @@ class SimulationControls:
             return
         controls = self._page.add_controls()
         targets = TargetControls(
-            self._page, self._arm, simulated.output(), self._status, simulated.end_demo
+            self._page, self._arm, simulated.output(), self._status, self._clear
         )
         self._settings = SimulationSettings(simulated, controls)
         actions = self._actions(targets)
@@ -179,16 +198,23 @@ class SimulationControls:
         if self._page.emergency is not None:
             self._page.emergency.allow_release(simulated.release)
 
+    def _clear(self) -> bool:
+        """Request the end of other motions; return whether they have ended."""
+        self._on_motion()
+        return self._simulated.end_demo()
+
     def _actions(self, targets: TargetControls) -> dict[str, Callable[[], str]]:
         """Return what each button does; a reset and the demo motion discard the targets."""
         simulated = self._simulated
 
         def reset() -> str:
             targets.reset()
+            self._on_motion()
             return f"reset: {simulated.reset()}"
 
         def start_demo() -> str:
             targets.reset()
+            self._on_motion()
             return simulated.set_demo(True)
 
         steps = {

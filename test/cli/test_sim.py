@@ -23,15 +23,26 @@ from arm_dynamics.cli.start import main
 main()
 """
 STOP_WHILE_SCROLLED = """(() => {
-  const panel = document.querySelector('.mantine-ScrollArea-viewport');
+  const panel = [...document.querySelectorAll('.mantine-ScrollArea-viewport')].find(
+    e => e.clientHeight);
   panel.scrollTop = panel.scrollHeight;
   const buttons = [...document.querySelectorAll('button')];
-  const stop = buttons.find(e => e.innerText === 'EMERGENCY STOP').getBoundingClientRect();
+  const stop = buttons.find(e => e.innerText === 'EMERGENCY STOP' && e.clientWidth)
+    .getBoundingClientRect();
   const x = stop.x + stop.width / 2, y = stop.y + stop.height / 2;
   const top = document.elementFromPoint(x, y)?.closest('button')?.innerText;
   return panel.scrollTop > 100 && top === 'EMERGENCY STOP' && stop.height > 20;
 })()"""
 """Whether the emergency stop can be clicked although the panel is at its end."""
+STOP = """(e => { const r = e?.getBoundingClientRect();
+  const x = r?.x + r?.width / 2, y = r?.y + r?.height / 2;
+  return e && document.elementFromPoint(x, y)?.closest('button') === e && [x, y]
+})([...document.querySelectorAll('button')].find(
+  e => e.innerText === 'EMERGENCY STOP' && e.clientWidth))"""
+"""Center [px] of the emergency stop, if it can be clicked."""
+CENTER = """(e => { const r = e?.getBoundingClientRect();
+  return e && [r.x + r.width / 2, r.y + r.height / 2]})(document.querySelector('{}'))"""
+"""Center [px] of an element."""
 SHEET = '[style*="max-height: 60%"]'
 """The panel of a narrow screen."""
 FREE_HEIGHT = """Math.min(...[...document.querySelectorAll('button')].filter(
@@ -243,12 +254,28 @@ def test_the_controls_work_in_chromium_at_each_width(run):
             tab.wait_for(STOP_WHILE_SCROLLED)
         free = tab.value(FREE_HEIGHT)
         assert free > 0.5 * 844, "the panel leaves too little of a narrow screen for the arm"
-        tab.click("EMERGENCY STOP")
-        run.reports("emergency stop by the page")
+        tab.click_at(
+            tab.value(CENTER.replace("{}", SHEET))[0], tab.value(FREE_HEIGHT) + 20
+        )  # the title folds nothing
+        tab.value("document.querySelector('.fold').scrollIntoView({block: 'center'})")
+        tab.click_at(*tab.value(CENTER.replace("{}", ".fold input")))
+        tab.wait_for(f"{FREE_HEIGHT} > 0.8 * 844")  # the small panel
+        stop_and_release(run, tab)
+        tab.size(1280, 800)
+        tab.click_at(*tab.wait_for(CENTER.replace("{}", '[aria-label="Collapse panel area"]')))
+        tab.wait_for("!document.body.innerText.includes('Joint targets')")
+        stop_and_release(run, tab)
         assert not tab.outside()
+
+
+def stop_and_release(run, tab):
+    """Press the emergency stop by a click, and release it."""
+    tab.click_at(*tab.wait_for(STOP))
+    run.reports("emergency stop by the page")
     run.page.push("Release")
     run.page.push("Release now")
     run.reports("emergency stop released")
+    run.page.wait_for(lambda: "emergency stop by the page" not in run.page.text, "it is engaged")
 
 
 def test_an_interrupt_ends_the_run_with_0(run):

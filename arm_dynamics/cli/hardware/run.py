@@ -36,16 +36,18 @@ from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.number_option import Number, port, seconds
-from arm_dynamics.core.state import State
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.identification.excitation.excitation import Excitation
 from arm_dynamics.identification.excitation.excitation_start import (
     checked_excitation,
     excitation_motion,
 )
+from arm_dynamics.identification.page.recorders import LoopRecorder
+from arm_dynamics.identification.page.workbench import Workbench
 from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.viewer import ArmPage
 from arm_dynamics.viewer.loop_controls import LoopControls
+from arm_dynamics.viewer.page import PERIOD as PAGE_PERIOD
 from arm_dynamics.viewer.show import open_page
 
 RATE = 200.0
@@ -59,7 +61,7 @@ Stay clear of the arm. Torque is disabled at the end (q, Ctrl-C, a trip), and an
 falls: support it.
 Enable torque?"""
 HOLD = "holds its configuration"
-PAGE = "moves to the targets of the page"
+PAGE = "moves to the targets of the page, and along the motions that it starts,"
 EXCITATION = (
     "moves to the start configuration of {file}, runs its {duration:g} s and holds. The floor and"
     " objects around the arm are checked as far as --scene contains them. It runs"
@@ -124,7 +126,9 @@ def run(arguments: Sequence[str]) -> int:
             driver, controller, events, self_collision=args.self_collision, scene=scene
         )
         duration = args.duration or float("inf")
-        controls = None if page is None or not args.control else LoopControls(page, loop)
+        controls = None
+        if page is not None and args.control:
+            controls = stack.enter_context(closing(PageControls(page, loop)))
         with torque_session({"": loop}, loop.step, period) as session:
             interrupted = not run_cycles(
                 session, loop, driver, duration, excitation=excitation, page=page, log=log,
@@ -155,11 +159,39 @@ def command_parser() -> argparse.ArgumentParser:
     add("--headless", action="store_true", help="without the viewer")
     text = "do not stop the arm before its links touch each other or objects"
     add("--no-self-collision", dest="self_collision", action="store_false", help=text)
-    text = "sliders on the page move the arm; its address then contains a token"
+    text = "the page moves, records and identifies the arm; its address then contains a token"
     add("--control", action="store_true", help=text)
     text = "port of the viewer; 0 for any free one (default: 8080)"
     add("--page-port", type=port("--page-port"), default=8080, metavar="PORT", help=text)
     return parser
+
+
+class PageControls:
+    """Targets, recording, identification and gravity calibration from a page with control."""
+
+    def __init__(self, page: ArmPage, loop: ControlLoop) -> None:
+        self._controls = LoopControls(page, loop, self._end_motion)
+        requests = self._controls.requests
+        self._recorder = LoopRecorder(loop, requests)
+        self._workbench = Workbench(page, loop, self._recorder, requests, self._controls.reset)
+        self._due = 0.0
+
+    def _end_motion(self) -> None:
+        self._workbench.stop("another target", halt=False)
+
+    def update(self) -> None:
+        """Record the cycle, continue motions and serve the page; after each cycle of the loop."""
+        self._recorder.record()
+        self._workbench.advance()
+        self._controls.update()
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + PAGE_PERIOD
+            self._workbench.update()
+
+    def close(self) -> None:
+        """End recording, motion and background processes."""
+        self._workbench.close()
 
 
 def run_cycles(
@@ -171,7 +203,7 @@ def run_cycles(
     excitation: JointTrajectory | None = None,
     page: ArmPage | None = None,
     log: StateLog | None = None,
-    controls: LoopControls | None = None,
+    controls: PageControls | None = None,
 ) -> bool:
     """Run control cycles for ``duration`` [s] or until the session ends.
 
@@ -195,8 +227,8 @@ def run_cycles(
         Page that shows the measured state unless a joint has no feedback.
     log : StateLog, optional
         Recording of states and commands.
-    controls : LoopControls, optional
-        Targets from the page.
+    controls : PageControls, optional
+        Targets and motions from the page.
 
     Returns
     -------
@@ -206,17 +238,12 @@ def run_cycles(
     """
     start = settled = time.monotonic()
     restarts, motion, interrupted = loop.restart_count, None, False
-    recorded: State | None = None
     while session.step(lambda: _status(loop, driver)) and time.monotonic() <= start + duration:
         state = loop.state
         if state is None:
             continue
-        if log is not None and session.command is not None and state is not recorded:
-            recorded = state
-            if loop.reference is not None:
-                log.references.add(state.time, loop.reference)
-            log.state(state.time, state)
-            log.command(state.time, session.command)
+        if log is not None and session.command is not None:
+            log.cycle(state, loop.reference, session.command)
         if loop.restart_count != restarts:
             restarts, settled = loop.restart_count, time.monotonic()
             if motion is not None and not interrupted and state.time < motion.end:

@@ -10,6 +10,7 @@ import numpy as np
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control.control_loop import ControlLoop
+from arm_dynamics.control.joint_motions import TrajectoryFollower
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float
 from arm_dynamics.core.errors import InvalidValue
@@ -75,6 +76,12 @@ def plan_legs(
     return tuple(_legs(arm, poses, speeds, scene))
 
 
+def leg_to_start(arm: ArmModel, q: Vector, speed: float) -> Leg:
+    """Return the motion from ``q`` (nv,) [rad or m] to the initial configuration, see plan_legs."""
+    start = arm.configuration("initial")
+    return _move(q + whole_turns(arm, q, start), start, np.minimum(speed, arm.velocity_limit))
+
+
 def measure_poses(
     loop: ControlLoop,
     legs: Sequence[Leg],
@@ -115,18 +122,35 @@ def measure_poses(
 
     """
     poses: list[StaticPose] = []
+    cycle = step or (lambda _: loop.step() is not None or True)
+    for text in pose_cycles(loop, legs, poses, stiffness=stiffness):
+        if not cycle(text):
+            break
+    return poses
+
+
+def pose_cycles(
+    loop: TrajectoryFollower,
+    legs: Sequence[Leg],
+    poses: list[StaticPose],
+    *,
+    stiffness: float | None = None,
+) -> Iterator[str]:
+    """Add the static poses along all legs to ``poses``; see ``measure_poses``.
+
+    Yields a text of the progress before each control cycle, which the caller runs.
+    """
     total = sum(leg.side != 0 for leg in legs)
-    run = _Run(loop, step or (lambda text: loop.step() is not None or True))
-    if not run.until_end(SETTLING_TIME, "at rest"):
-        return poses
+    run = _Run(loop)
+    yield from run.until_end(SETTLING_TIME, "at rest")
     begin = loop.present()[1].q
     for leg in legs:
         text = f"pose {len(poses) + 1} of {total}" if leg.side else "moving"
         motions: tuple[Leg, ...] = (leg,)
         for attempt in range(1, MAX_ATTEMPTS + 1):
             restarts = loop.restart_count
-            if not all(run.through(motion, text) for motion in motions):
-                return poses
+            for motion in motions:
+                yield from run.through(motion, text)
             if not (problem := run.disturbance(restarts, leg)):
                 break
             if attempt == MAX_ATTEMPTS:
@@ -136,38 +160,37 @@ def measure_poses(
         if leg.side:
             poses.append(_pose(loop, leg, run, stiffness))
         begin = leg.target
-    return poses
 
 
 class _Run:
     """Control cycles, with the states and commands of each."""
 
-    def __init__(self, loop: ControlLoop, step: Step) -> None:
-        self._loop, self._step = loop, step
+    def __init__(self, loop: TrajectoryFollower) -> None:
+        self._loop = loop
         self.readings: list[tuple[Vector, Vector, Vector]] = []
 
-    def through(self, leg: Leg, text: str) -> bool:
-        """Follow the leg and read the pose at its end; return False if it was stopped."""
+    def through(self, leg: Leg, text: str) -> Iterator[str]:
+        """Follow the leg and read the pose at its end."""
         state, reference = self._loop.present()
         self._loop.follow(_trajectory(self._loop.arm, leg, reference.q, state.time))
         rest = SETTLING_TIME if leg.side else 0.0
-        moved = self.until_end(leg.duration + LATENCY + rest, text)
+        yield from self.until_end(leg.duration + LATENCY + rest, text)
         self.readings.clear()
-        return moved and (not leg.side or self.until_end(READING_TIME, text))
+        if leg.side:
+            yield from self.until_end(READING_TIME, text)
 
-    def until_end(self, duration: float, text: str) -> bool:
-        """Run cycles for ``duration`` [s]; return False if the measurement was stopped."""
+    def until_end(self, duration: float, text: str) -> Iterator[str]:
+        """Run cycles for ``duration`` [s]."""
         end: float | None = None
         while True:
-            if not self._step(text):
-                return False
+            yield text
             if self._loop.latest is None:
                 continue
             state, _, command = self._loop.latest
             end = state.time + duration if end is None else end
             self.readings.append((state.q, state.tau, command.value))
             if state.time >= end:
-                return True
+                return
 
     def disturbance(self, restarts: int, leg: Leg) -> str:
         """Return why the pose at the end of a leg cannot be used, "" if it can."""
@@ -183,7 +206,7 @@ class _Run:
         return ""
 
 
-def _pose(loop: ControlLoop, leg: Leg, run: _Run, stiffness: float | None) -> StaticPose:
+def _pose(loop: TrajectoryFollower, leg: Leg, run: _Run, stiffness: float | None) -> StaticPose:
     """Return the mean of the readings."""
     q, effort, command = (np.array(values) for values in zip(*run.readings, strict=True))
     mean = q.mean(axis=0)

@@ -161,7 +161,7 @@ class HardwareNode(LoopLifecycleNode):
         log: AbstractContextManager[StateLog | None] = nullcontext()
         if self._record:
             recording = StateLog(self._arm, self._record, self.events)
-            record_references(self, self._arm, recording.references)
+            record_references(self, self._arm, lambda: recording.references)
             log = closing(recording)
         with log as self._cycle.log:
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -13,18 +12,19 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from arm_dynamics.control.control_loop import PAUSE, ControlLoop
+from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.state import Command
 from arm_dynamics.core.status_summary import STOPPED
-from arm_dynamics.recording.recorder import RECORDING_TIMEOUT, Recorder
+from arm_dynamics.recording.recorder import RECORDING_TIMEOUT, Recorder, References
 from arm_dynamics.ros.parameters.arm_parameters import (
     declare_arm,
     declared_model,
     declared_simulation,
 )
 from arm_dynamics.ros.parameters.ros_parameters import (
-    declare_fixed,
+    declare_live,
     from_ros_bounds,
     on_change,
 )
@@ -37,7 +37,7 @@ from arm_dynamics.ros.topics.arm_topics import (
     ToolTrace,
 )
 from arm_dynamics.ros.topics.capability_topics import CapabilityPublisher, simulated_capabilities
-from arm_dynamics.ros.topics.controller_clients import record_references
+from arm_dynamics.ros.topics.controller_clients import TrackingSubscription, record_references
 from arm_dynamics.ros.topics.diagnostics import (
     ERROR,
     OK,
@@ -89,10 +89,12 @@ class SimulatorNode(Node):
         source = declare_time_source(self, self.simulation, factor)
         self.pacer, self.lockstep = source.pacer, source.lockstep
         self._publishes_clock = source.publishes_clock
-        self._record = declare_fixed(
+        self._record = declare_live(
             self, "recording_path", "", "new folder to record into; empty: none"
         )
         self._recording: Recorder | None = None
+        self._loop: ControlLoop | None = None
+        self._tracking: TrackingSubscription | None = None
         self._cost = 0.0  # of computing one period [s], smoothed
         self._ready = False  # whether a command has been received
         self._state_due = not source.follows_clock  # whether the current state is published, or due
@@ -235,24 +237,43 @@ class SimulatorNode(Node):
 
         A recording contains the references of ``loop``, or else those of ``joint_controller``.
         """
-        self._stop = stop
+        self._stop, self._loop = stop, loop
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
-        recording: AbstractContextManager[Recorder | None] = nullcontext()
         if self._record:
-            # Wait for a slow disk only if simulated time may stop.
-            patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
-            recording = recorder = Recorder(
-                self.simulation, self._record, loop=loop, patience=patience
-            )
-            if loop is None:
-                record_references(self, self._nominal, recorder.references)
-        with recording as self._recording:
+            self._begin_recording(self._record)
+        try:
             if self._state_due:
                 self.states.publish(self.simulation.state)
             self.pacer.restart()
             while not stop.is_set():
                 self._cycle(advance)
+        finally:
+            if self._recording is not None:
+                self._recording.close()
         self._requests.close()
+
+    def _references(self) -> References | None:
+        return None if self._recording is None else self._recording.references
+
+    def _begin_recording(self, folder: str) -> None:
+        """Record to a new folder; between two cycles."""
+        # Wait for a slow disk only if simulated time may stop.
+        patience = RECORDING_TIMEOUT if self.lockstep or self.pacer.factor > 1 else 0.0
+        self._recording = Recorder(self.simulation, folder, loop=self._loop, patience=patience)
+        if self._loop is None and self._tracking is None:
+            self._tracking = record_references(self, self._nominal, self._references)
+
+    def _change_recording(self, folder: str) -> None:
+        """Begin or end a recording; raise InvalidValue for one that failed."""
+        if folder:
+            self._requests.call(lambda: self._begin_recording(folder))
+            return
+        recorder, self._recording = self._recording, None
+        if recorder is not None:
+            self._requests.call(recorder.detach)
+            recorder.close()
+            if recorder.fault:
+                raise InvalidValue(recorder.fault)
 
     def _cycle(self, advance: Advance) -> None:
         """Serve requests, then simulate and publish one period unless simulated time is stopped.
@@ -333,6 +354,8 @@ class SimulatorNode(Node):
             self.pacer.factor = values[FACTOR.name]
         if TIMEOUT.name in values:
             self.simulation.watchdog.timeout = values[TIMEOUT.name]
+        if "recording_path" in values:
+            self._change_recording(values["recording_path"])
 
 
 def main() -> None:

@@ -17,11 +17,15 @@ from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.loop_requests import LoopRequests
 from arm_dynamics.core.signals import ShutdownFlag
+from arm_dynamics.core.state import State
+from arm_dynamics.identification.page.workbench import Workbench
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.serialization import listen
 from arm_dynamics.ros.nodes.demo_motion import RemoteDemo
+from arm_dynamics.ros.nodes.followed_topics import FollowedTopics, RemoteRecorder
 from arm_dynamics.ros.parameters.arm_parameters import declared_model
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.runtime.process import run_node
@@ -31,6 +35,7 @@ from arm_dynamics.ros.topics.emergency_stop_interface import StopRequest
 from arm_dynamics.ros.topics.scene_topics import SceneSubscription
 from arm_dynamics.ros.topics.services import Remote, RemoteParameters
 from arm_dynamics.ros.topics.topic_driver import StateSubscription
+from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation_parameters import FACTOR, PAYLOAD
 from arm_dynamics.viewer.show import PORT, open_page, show_state
 from arm_dynamics.viewer.simulation_controls import (
@@ -73,13 +78,26 @@ class ViewerNode(Node):
         show = self.page.show_scene
         scene = SceneSubscription(self, show, partial(self._throttle.warn, "scene"))
         show(scene.initial)
-        self._controls = (
-            SimulationControls(
-                RemoteSimulation(self, self._arm), self._arm, self.page, self._status
+        self._requests = LoopRequests()
+        self._controls: SimulationControls | None = None
+        self._workbench: Workbench | None = None
+        if controls:
+            self._simulation = RemoteSimulation(self, self._arm)
+            self._controls = SimulationControls(
+                self._simulation,
+                self._arm,
+                self.page,
+                self._status,
+                lambda: self._stop_workbench("another target", halt=False),
             )
-            if controls
-            else None
-        )
+            self._followed = FollowedTopics(
+                self._arm,
+                TrajectoryPublisher(self, self._arm),
+                self._tracking,
+                self._status,
+                Events(lambda _kind, _text: None),  # the node of the controller logs them
+            )
+            self._recorder = RemoteRecorder(self._simulation.simulator)
         self.get_logger().info(f"the arm is shown at {self.page.url}")
 
     def run(self, stop: ShutdownFlag) -> None:
@@ -98,13 +116,39 @@ class ViewerNode(Node):
                     self._throttle.warn("not shown", str(reason))
             if self.page.emergency is not None:
                 self.page.emergency.show(self._status.emergency)
+            self._requests.serve()
             if self._controls is not None:
                 self._controls.update(reference, None if state is None else state.q)
+                self._update_workbench(self._controls, state)
+        if self._workbench is not None:
+            self._recorder.close()
+            self._workbench.close()
         self.page.close()
+
+    def _update_workbench(self, controls: SimulationControls, state: State | None) -> None:
+        """Add the steps of an identification with the other controls, and continue them."""
+        if self._workbench is None and controls.ready:
+            self._workbench = Workbench(
+                self.page, self._followed, self._recorder, self._requests, controls.end_motions
+            )
+        if self._workbench is None:
+            return
+        if self._status.stopped:
+            self._stop_workbench("emergency stop")
+        if state is not None:
+            self._followed.update(state)
+            self._workbench.advance()
+        self._workbench.update()
+
+    def _stop_workbench(self, reason: str, *, halt: bool = True) -> None:
+        """Request the end of a motion that the page started, from any thread."""
+        if self._workbench is not None:
+            self._workbench.stop(reason, halt=halt)
 
     def stop_arm(self) -> None:
         """Request an emergency stop until the arm's node reports it; from any thread."""
         self._emergency.press()
+        self._stop_workbench("emergency stop")
         self.page.feedback.note("emergency stop pressed on a page")
         self.get_logger().error("emergency stop pressed on a page")
 
@@ -124,7 +168,8 @@ class RemoteSimulation:
         self._push = Remote(node, Trigger, "simulator/push")
         self._wrench = node.create_publisher(WrenchStamped, "simulator/link_wrench", 1)
         self._demo = RemoteDemo(node)
-        self._simulator = RemoteParameters(node, "simulator")
+        self.simulator = RemoteParameters(node, "simulator")
+        """Parameters of the simulator."""
         self._controller = RemoteParameters(node, "joint_controller")
         space = node.get_namespace().rstrip("/")
         self._nodes = {f"{space}/simulator", f"{space}/joint_controller"}
@@ -141,7 +186,7 @@ class RemoteSimulation:
         services = (self._pause, self._step, self._reset, self._push, self._release)
         remotes: tuple[Remote | RemoteParameters, ...] = (
             *services,
-            self._simulator,
+            self.simulator,
             self._controller,
         )
         return all(remote.ready for remote in remotes)
@@ -161,7 +206,7 @@ class RemoteSimulation:
 
     def step(self, duration: float) -> str:
         """Simulate ``duration`` [s], at least one control period, while paused."""
-        self._simulator.set({"step_count": max(1, round(duration / self._period()))})
+        self.simulator.set({"step_count": max(1, round(duration / self._period()))})
         return self._step.do()
 
     def reset(self) -> str:
@@ -194,12 +239,12 @@ class RemoteSimulation:
 
     def speed(self) -> Setting:
         """Return the real-time factor."""
-        return _settings(self._simulator, FACTOR.name)[FACTOR.name]
+        return _settings(self.simulator, FACTOR.name)[FACTOR.name]
 
     def controller(self) -> tuple[Controller, ArmModel, float]:
         """Return the controller with its gains, the simulated arm, and the control period [s]."""
         name = str(self._controller.value("controller"))
-        masses = (_payload(self._controller), _payload(self._simulator))
+        masses = (_payload(self._controller), _payload(self.simulator))
         model, simulated = (self._arm.with_payload(m.number if m else 0.0) for m in masses)
         with plugins.guarded("controllers", name):
             controller: Controller = plugins.load_class("controllers", name)(self._arm)
@@ -217,8 +262,8 @@ class RemoteSimulation:
 
     def loads(self) -> Settings:
         """Return payload and push."""
-        push = _settings(self._simulator, "push")
-        payloads = _payload(self._simulator), _payload(self._controller)
+        push = _settings(self.simulator, "push")
+        payloads = _payload(self.simulator), _payload(self._controller)
         return load_settings({n.rpartition(".")[2]: s for n, s in push.items()}, *payloads)
 
     def gains(self) -> Settings:
@@ -231,7 +276,7 @@ class RemoteSimulation:
 
     def _period(self) -> float:
         """Return the control period [s]."""
-        return 1 / float(self._simulator.value("update_rate"))
+        return 1 / float(self.simulator.value("update_rate"))
 
 
 def _payload(remote: RemoteParameters) -> Setting | None:

@@ -90,16 +90,18 @@ class TrackingSubscription:
         return newest.reference - newest.feedback
 
 
-def record_references(node: Node, arm: ArmModel, references: References) -> TrackingSubscription:
-    """Add the references of ``joint_controller`` to a recording."""
+def record_references(
+    node: Node, arm: ArmModel, present: Callable[[], References | None]
+) -> TrackingSubscription:
+    """Add the references of ``joint_controller`` to the ``present`` recording, if any."""
     zero = as_readonly(np.zeros(arm.nv))
-    return TrackingSubscription(
-        node,
-        arm,
-        lambda tracked: references.add(
-            tracked.stamp, Reference(tracked.reference, tracked.velocity, zero)
-        ),
-    )
+
+    def add(tracked: Tracked) -> None:
+        references = present()
+        if references is not None:
+            references.add(tracked.stamp, Reference(tracked.reference, tracked.velocity, zero))
+
+    return TrackingSubscription(node, arm, add)
 
 
 def trajectory_message(names: Sequence[str], points: Sequence[Waypoint]) -> JointTrajectory:

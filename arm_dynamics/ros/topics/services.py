@@ -91,11 +91,14 @@ class RemoteParameters:
 
     def set(self, values: Mapping[str, Any]) -> None:
         """Set parameters; raise InvalidValue with the node's reason for a rejected one."""
-        parameters = [Parameter(n, value=value).to_parameter_msg() for n, value in values.items()]
-        response = self._services["set"].call(SetParameters.Request(parameters=parameters))
+        response = self._services["set"].call(_request(values))
         for result in response.results:
             if not result.successful:
                 raise InvalidValue(result.reason)
+
+    def post(self, values: Mapping[str, Any]) -> None:
+        """Set parameters without waiting for the response."""
+        self._services["set"].call_async(_request(values))
 
     def value(self, name: str) -> Any:
         """Return one parameter; raise InvalidValue if the node does not have it."""
@@ -114,3 +117,8 @@ class RemoteParameters:
             for name, value in zip(request.names, values, strict=False)
             if value.type == ParameterType.PARAMETER_DOUBLE
         }
+
+
+def _request(values: Mapping[str, Any]) -> SetParameters.Request:
+    parameters = [Parameter(n, value=value).to_parameter_msg() for n, value in values.items()]
+    return SetParameters.Request(parameters=parameters)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lerobot.common import control_utils
 from lerobot.teleoperators import TeleoperatorConfig, make_teleoperator_from_config
 from lerobot.teleoperators.so_leader import SO101Leader, SO101LeaderConfig
 from lerobot_teleoperator_arm_dynamics import (
@@ -156,12 +157,78 @@ def test_servos_without_current_control_are_rejected(tmp_path):
     assert not device.is_connected
 
 
-def test_feedback_without_force_feedback_is_an_error(tmp_path):
+# --- torque, for the hand-over between a policy and a person
+
+
+def test_feedback_without_torque_is_an_error(tmp_path):
     device = leader(tmp_path)
     device.connect()
-    assert device.feedback_features == {}
-    with pytest.raises(NotImplementedError, match="force_feedback=true"):
+    with pytest.raises(NotImplementedError, match=r"enable_torque or teleop\.force_feedback=true"):
         device.send_feedback({})
+    device.disconnect()
+
+
+def test_lerobot_hands_over_to_a_leader_of_emulated_servos(tmp_path):
+    """Torque holds the arm where it is; LeRobot's own function moves it; then it is guided."""
+    device = leader(tmp_path, driver="emulated")
+    device.connect()
+    assert control_utils.teleop_supports_feedback(device)
+    before = device.get_action()
+    device.enable_torque()
+    assert [*device.get_action().values()] == pytest.approx([*before.values()], abs=1.0)
+    assert all(device._control.loop.driver.feedback.enabled)
+    target = {name: value + 8.0 for name, value in before.items()}
+    control_utils.teleop_smooth_move_to(device, target, duration_s=1.0)
+    until(lambda: [*device.get_action().values()] == pytest.approx([*target.values()], abs=2.0))
+    device.disable_torque()
+    assert device._driver.feedback.enabled == (False,) * 6
+    device.disable_torque()  # again without effect
+    device.get_action()
+    device.disconnect()
+
+
+def test_a_weightless_leader_is_held_by_a_bounded_spring(weightless):
+    start = weightless.get_action()
+    weightless.enable_torque()
+    target = {name: value + 5.0 for name, value in start.items()}
+    limit = weightless._port.arm.effort_limit
+
+    def moved():
+        weightless.send_feedback(target)
+        assert np.abs(weightless._leader.loop.command.value).max() <= limit.max()
+        return all(v > start[n] + 0.2 for n, v in weightless.get_action().items())
+
+    until(moved)
+    time.sleep(2 * teleoperator.MAX_FEEDBACK_AGE)  # no feedback: it is held
+    weightless.get_action()
+    assert weightless._leader.loop.controller.coupling > 0
+    weightless.disable_torque()
+
+    def free():
+        weightless.get_action()
+        return weightless._leader.loop.controller.coupling == 0
+
+    until(free)
+
+
+def test_a_simulated_leader_is_held_and_moved_slowly(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(teleoperator.time, "monotonic", lambda: now[0])
+    device = leader(tmp_path, approach_speed=10.0)
+    device.connect()
+    now[0] += 1.0
+    before = device.get_action()
+    device.enable_torque()
+    now[0] += 60.0
+    assert device.get_action() == before
+    target = before | {"elbow_flex.pos": before["elbow_flex.pos"] - 30.0}
+    device.send_feedback(target)
+    moved = device.get_action()["elbow_flex.pos"] - before["elbow_flex.pos"]
+    assert moved == pytest.approx(-10.0 * teleoperator.MAX_FEEDBACK_AGE, abs=0.01)
+    device.disable_torque()
+    assert device.get_action()["elbow_flex.pos"] == pytest.approx(
+        before["elbow_flex.pos"] + moved, abs=0.01
+    )
     device.disconnect()
 
 

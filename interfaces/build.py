@@ -47,7 +47,7 @@ def main() -> int:
         report(f"{NAMES} are not built: {lacking} is missing; {NEEDED}")
         return 0 if "--optional" in sys.argv else 1
     started = time.monotonic()
-    report(f"building {NAMES}: one or two minutes, once")
+    report(f"building {NAMES}: about a minute, once")
     try:
         run(sys.executable, "-m", "pip", "install", "--quiet", "-r", str(HERE / "requirements.txt"))
         name_this_python()

@@ -15,9 +15,13 @@ from arm_dynamics import load_arm
 from arm_dynamics.demos import registry
 from arm_dynamics.model.load import parse_arm
 
-# A background job of a shell ignores SIGINT, and so do its children.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A background job of a shell ignores SIGINT, one of nohup SIGHUP, and so do its children.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 # No deadline: controllers compile at their first call. The examples are the same in every run: they
 # do not depend on constants of the modules that a process has imported.

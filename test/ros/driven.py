@@ -32,6 +32,10 @@ class Driven:
         request = ChangeState.Request(transition=Transition(id=number))
         return self.ros.call(ChangeState, "hardware/change_state", request).success
 
+    def activate(self):
+        """Activate the arm; a busy machine makes feedback too old, so that it is repeated."""
+        self.ros.wait_for(lambda: self.change_state("activate"), "not activated")
+
     @property
     def life(self):
         return self.ros.call(GetState, "hardware/get_state").current_state.label

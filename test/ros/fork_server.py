@@ -24,6 +24,8 @@ from pathlib import Path
 VARIABLES = {"PYTEST_CURRENT_TEST", "PYTHONPATH", "ROS_DOMAIN_ID", "TOY_ARM"}
 """Environment variables of a fork that may differ from those of the server: others can change an
 import."""
+COMMAND = "cli.main"
+"""Module of ``arm-dynamics``, of which ``sim`` is forked; its nodes start with ``python -m``."""
 SIGNALS = {signal.SIGINT, signal.SIGTERM}
 POLL = 0.01
 
@@ -53,7 +55,7 @@ class ForkServer:
         """Return the process of a module whose output goes to the file ``output``."""
         request = {
             "module": module,
-            "arguments": arguments,
+            "arguments": [os.fspath(word) for word in arguments],
             "environment": environment,
             "output": str(output),
             "folder": str(folder),
@@ -114,11 +116,12 @@ def main():
 
 
 def import_nodes():
-    """Import every module that an executable runs, and load the compiler."""
+    """Import every module that an executable or ``sim`` runs, and load the compiler."""
     import numba
 
-    for executable in sorted((Path(__file__).parents[2] / "executables").iterdir()):
-        importlib.import_module(f"arm_dynamics.ros.nodes.{executable.name}")
+    nodes = sorted(file.name for file in (Path(__file__).parents[2] / "executables").iterdir())
+    for module in (*(f"ros.nodes.{node}" for node in nodes), "ros.nodes.sim", COMMAND):
+        importlib.import_module(f"arm_dynamics.{module}")
     numba.njit(lambda: None)()
     gc.collect()
     gc.freeze()  # a collection in a fork would copy the memory of all these objects
@@ -141,7 +144,7 @@ def run_node(request, output):
     extend_path(os.environ.get("PYTHONPATH", "").split(os.pathsep))
     module, arguments = request["module"], request["arguments"]
     sys.argv, sys.orig_argv = ["-m"], [sys.executable, "-m", module, *arguments]
-    importlib.reload(sys.modules["arm_dynamics.ros"])  # installs signal handlers
+    importlib.reload(sys.modules["arm_dynamics.ros"])  # installs signal handlers of nodes
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     sys.argv += arguments
     del sys.modules[module]  # executed again, as __main__

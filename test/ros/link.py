@@ -35,7 +35,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .domain import claim_domain
-from .fork_server import ForkServer
+from .fork_server import COMMAND, ForkServer
 
 ROOT = Path(__file__).resolve().parents[2]
 GAINS = ROOT / "config" / "five_dof.yaml"
@@ -60,6 +60,7 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
 for variable in ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE"):
     os.environ[variable] = str(ROOT / "config" / "loopback.xml")
 FORKS = ForkServer(dict(os.environ))
+FORKED = "ros.", COMMAND
 DIAGNOSTICS = {"diagnostic_updater.period": 0.2}
 """Most tests read diagnostics."""
 LOCKSTEP = {"lockstep": True, "real_time_factor": 1000.0}
@@ -76,7 +77,7 @@ class Process:
     def __init__(self, module, arguments, environment, output, fresh):
         self.name, self._output, self._kept = module, output, ""
         environment = {**os.environ, **environment}
-        if module.startswith("ros.") and not fresh and FORKS.accepts(environment):
+        if module.startswith(FORKED) and not fresh and FORKS.accepts(environment):
             self._process = FORKS.start(
                 f"arm_dynamics.{module}", arguments, environment, output, ROOT
             )

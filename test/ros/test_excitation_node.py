@@ -95,7 +95,7 @@ def test_it_waits_for_the_activation_and_an_interrupt_cancels_it(tmp_path):
         logged(motors.ros, node, "waits until hardware is active")
         assert motors.life == "inactive"
         assert "moving" not in node.output
-        assert motors.change_state("activate")
+        motors.activate()
         logged(motors.ros, node, "moving to the start")
         node.signal(signal.SIGINT)
         assert ended(motors.ros, node) == 0

@@ -61,7 +61,7 @@ def active(motors, shared):
     """Activate the arm with its controller; deactivate it afterwards."""
     if motors.controller_process.code is not None:
         motors.controller_process = motors.controller()
-    assert motors.change_state("activate"), shared.report("not activated")
+    motors.activate()
     commands = shared.record(JointState, "joint_commands")
     shared.wait_for(lambda: len(commands) > 20, "no commands")
     yield motors
@@ -242,7 +242,7 @@ def test_enabling_torque_moves_nothing(motors, shared):
     """The controller does not move the arm either after the pause of the states."""
     before = motors.news()
     first = len(motors.states)
-    assert motors.change_state("activate")
+    motors.activate()
     try:
         shared.wait_for(lambda: len(motors.states) > first + 100, "no states")
         wait_for_torque(motors, "on")
@@ -298,7 +298,7 @@ def test_a_trajectory_does_not_continue_after_a_deactivation(active):
     assert active.change_state("deactivate")
     active.ros.diagnosis("joint_controller", lambda v: v.get("last control_restarted") == INACTIVE)
     first = active.news()
-    assert active.change_state("activate")
+    active.activate()
     seen = len(active.states)
     active.ros.wait_for(lambda: len(active.states) > seen + 100, "no states")
     moved = np.array(active.news().position) - first.position
@@ -332,7 +332,7 @@ def test_an_emergency_stop_is_latched_until_it_is_reset(active, how):
     assert not active.change_state("activate"), "false resets nothing"
     assert shared.trigger("hardware/reset_emergency_stop").success
     assert active.life == "inactive", "a reset alone gives no torque"
-    assert active.change_state("activate")
+    active.activate()
 
 
 def test_the_emergency_stop_stays_latched_while_a_motor_has_torque(active):
@@ -399,9 +399,7 @@ def test_an_unplugged_arm_reconnects(active):
     active.mend("unplugged")
     active.diagnosis(lambda values: values["state"] == "inactive")
     active.news()
-    assert active.change_state("activate"), active.ros.report(
-        "not activated after it was plugged in again"
-    )
+    active.activate()
 
 
 def ignores(pid, number):
@@ -433,7 +431,7 @@ def test_a_goal_ends_when_its_killed_arm_is_silent(motors, shared):
     commands = shared.record(JointState, "joint_commands")
     shared.wait_for(lambda: len(commands), "no controller")
     before = shared.diagnosis("joint_controller", lambda v: True)
-    assert motors.change_state("activate"), shared.report("not activated")
+    motors.activate()
     restarts = count(before, "control_restarted")
     shared.diagnosis("joint_controller", lambda v: count(v, "control_restarted") > restarts)
     client = shared.action(FollowJointTrajectory, ACTION)

@@ -9,8 +9,9 @@ from .link import GAINS, INITIAL, JOINTS, Motion, stamp, trajectory
 
 TOPIC, COMMANDS = "joint_controller/joint_trajectory", "joint_controller/commands"
 INWARD = np.array([1.0, 1.0, -1.0, 1.0, 1.0])
-PERIODS = 5
+PERIODS = 10
 """Control periods of 2 ms between two messages of a source."""
+STEP = 2e-3 * PERIODS
 SIZE, RATE = np.array([0.3, 0.2, 0.2, 0.3, 0.3]), 1.5
 
 
@@ -33,7 +34,7 @@ def loop(shared):
 
 
 def streamed(shared, loop, kind, topic, message, seconds):
-    """Publish ``message(time)`` every 10 ms of simulated time; return the motion and its start.
+    """Publish ``message(time)`` every STEP of simulated time; return the motion and its start.
 
     Simulated time advances only between messages, so that no message of a busy machine is late.
     """
@@ -41,9 +42,9 @@ def streamed(shared, loop, kind, topic, message, seconds):
     assert shared.pause().success
     assert shared.set("simulator", step_count=PERIODS)[0].successful
     first, begin = len(loop), stamp(loop.newest)
-    for k in range(1, round(seconds * 100) + 1):
+    for k in range(1, round(seconds / STEP) + 1):
         assert shared.trigger("simulator/step").success
-        end = begin + 0.01 * k - 0.001  # a state may be repeated while a controller is late
+        end = begin + STEP * k - 0.001  # a state may be repeated while a controller is late
         shared.wait_for(lambda end=end: stamp(loop.newest) > end, "no state after a step")
         found = message(stamp(loop.newest) - begin, begin)
         if found is not None:
@@ -89,7 +90,7 @@ def test_velocity_only_trajectories_move_the_arm(shared, loop):
     before = np.array(loop.newest.position)
 
     def message(now, begin):
-        return trajectory((0.01, [], INWARD * source(now + 0.01)[1]))
+        return trajectory((STEP, [], INWARD * source(now + STEP)[1]))
 
     motion, _ = streamed(shared, loop, JointTrajectory, TOPIC, message, 2.0)
     assert rejected(shared) == {}

@@ -133,8 +133,8 @@ class ClearanceMonitor:
         """Return a contact where an arm at ``q`` would come to rest, or None.
 
         Called in every control cycle, with the configuration ``stop`` (nv,) [rad or m] where the
-        arm would rest, and with the one ``earlier`` on the way to it, where it would rest if it
-        braked now. They move little in a cycle, so that they cannot pass a link; after a jump the
+        arm would rest, and with the one ``earlier`` between, where it would rest if it braked
+        now. They move little in a cycle, so that they cannot pass a link; after a jump the
         whole path from ``q`` is checked.
         """
         last, self._last_stop = self._last_stop, stop

@@ -38,7 +38,7 @@ def free_inverse_kinematics(
     The solution from ``initial_guess`` is returned if it does not collide. Otherwise solutions from
     random configurations follow, other elbows and, with more joints than axes, other postures. Of
     the first ENOUGH that do not collide, the one with the smallest largest joint motion from
-    ``initial_guess`` is returned. The way to it is not checked.
+    ``initial_guess`` is returned. The motion to it is not checked.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ CYCLES = 12
 """Cycles of a command."""
 FASTEST = 3.0
 """Largest velocity [rad/s or m/s]."""
-ERROR = 1e-4
+ERROR = 3e-4
 """Error of a distance between two cycles [m]."""
 
 

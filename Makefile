@@ -77,7 +77,7 @@ lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 
 bench: ## measure steps, rollouts, gain search, controllers, kinematics, identification, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
-	@for what in step rollout gain_search control collisions inverse_kinematics identification drivers streams \
+	@for what in step rollout gain_search control collisions contact inverse_kinematics identification drivers streams \
 		ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 

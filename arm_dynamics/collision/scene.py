@@ -253,7 +253,7 @@ class Scene:
             one.name == two.name
             and one.shape == two.shape
             and one.mass == two.mass
-            and one.vertices is two.vertices
+            and np.array_equal(one.vertices, two.vertices)  # type: ignore[arg-type]  # or None
             and (not one.is_fixed or one.same_pose(two))
             for one, two in zip(self, other, strict=True)
         )

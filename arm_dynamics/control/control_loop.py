@@ -255,9 +255,11 @@ class ControlLoop:
         """Check collisions with these objects from the next cycle on.
 
         May be called in another thread. Trajectories that are active continue; the arm is stopped
-        before a contact.
+        before a contact. Free objects are not checked: their motion changes nothing.
         """
-        self.collision_avoidance = CollisionAvoidance(self.arm, scene=scene)
+        before = self.collision_avoidance
+        if before is None or not scene.differs_in_poses_only(before.scene):
+            self.collision_avoidance = CollisionAvoidance(self.arm, scene=scene)
 
     def restart(self, state: State) -> None:
         """Reset the controller and hold the configuration of ``state``.

@@ -152,6 +152,9 @@ class Simulation:
             before = replace(before, act=self.arm.hold_act(before.q, before.act))
         end = self._clock.after(before.time, self.dt, self.steps)
         self.state = self.plant.step(before, command, self.dt, self.steps, end=end)
+        if (contacts := self.contacts) is not None and not contacts.converged:
+            text = f"residual {contacts.residual:.2g} m/s; reduce dt"
+            self.watchdog.events.report("contact_not_converged", text)
         self._command = command
         self.acceleration = as_readonly((self.state.v - before.v) / self.period)
         if self.on_period is not None:

@@ -1,5 +1,7 @@
 """Scenes: values that are checked once, and files of which all faults are one report."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -262,3 +264,18 @@ def test_a_ground_is_drawn_as_a_square():
     assert (area[:, :2] == 0).all()
     assert area[:, 2].sum() == pytest.approx(100.0)
     assert (area[:, 2] > 0).all()
+
+
+def test_the_motion_of_free_objects_is_no_change_of_the_scene():
+    text = "objects: {ground: {shape: ground}, cube: {shape: box, size: [1, 1, 1], mass: 1}}"
+    scene, again = parse_scene(text), parse_scene(text)
+    fallen = replace(scene["cube"], position=np.array([0, 0, -1.0]))
+    assert again.differs_in_poses_only(scene)
+    assert Scene([scene["ground"], fallen]).differs_in_poses_only(scene)
+    assert Scene([scene["ground"], fallen]).motion(scene) == 1.0
+    lowered = replace(scene["ground"], position=np.array([0, 0, -1.0]))
+    for other in (
+        Scene([lowered, scene["cube"]]), Scene([scene["ground"]]),
+        Scene([scene["ground"], replace(scene["cube"], mass=2.0)]),
+    ):  # fmt: skip
+        assert not other.differs_in_poses_only(scene)

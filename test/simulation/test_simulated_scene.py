@@ -11,6 +11,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command
 from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.model.solids import Shape
+from arm_dynamics.simulation.contact import contact_dynamics
 from arm_dynamics.simulation.simulation import Simulation
 
 GROUND = SceneObject("ground", Shape("ground", ()))
@@ -91,3 +92,11 @@ def test_a_falling_arm_is_stopped_by_the_ground():
     assert min(heights[held]) > min(heights[free]) + 0.02
     assert min(forces) < 0
     assert min(gaps) > -1e-4
+
+
+def test_a_solution_that_does_not_converge_is_an_event(simulation, monkeypatch):
+    advance(simulation, 0.25)
+    assert "contact_not_converged" not in simulation.watchdog.events.counts
+    monkeypatch.setattr(contact_dynamics, "RESIDUAL", -1.0)
+    simulation.advance()
+    assert "reduce dt" in simulation.watchdog.events.latest["contact_not_converged"]

@@ -100,7 +100,7 @@ class SimulatorNode(Node):
         self._state_due = not source.follows_clock  # whether the current state is published, or due
         self._states_paused_until = 0.0  # simulated time [s]
         self._requests = LoopRequests()
-        self.scene.follow(self.simulation, self._requests)
+        self.scene.follow(self.simulation)
         self._stop = ShutdownFlag()  # that of ``run``
         self.states = StateTopics(self, self._nominal, self._frames, source, robot_state)
         self.control = SimulationControl(
@@ -238,6 +238,7 @@ class SimulatorNode(Node):
         A recording contains the references of ``loop``, or else those of ``joint_controller``.
         """
         self._stop, self._loop = stop, loop
+        self.scene.follow(self.simulation, self._requests)
         advance = advance or (self._in_lockstep if self.lockstep else self._in_real_time)
         if self._record:
             self._begin_recording(self._record)

@@ -71,8 +71,8 @@ class SceneTopics:
         self._due = 0.0  # monotonic time [s] of the next message of objects that move
         self._publish()
 
-    def follow(self, simulation: Simulation, requests: LoopRequests) -> None:
-        """Change and show the objects of a simulation, which requests change between periods."""
+    def follow(self, simulation: Simulation, requests: LoopRequests | None = None) -> None:
+        """Change and show the objects of a simulation; while it runs by requests to its loop."""
         self._simulation, self._requests = simulation, requests
 
     def show_motion(self) -> None:

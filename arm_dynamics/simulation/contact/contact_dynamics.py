@@ -211,7 +211,7 @@ class Contacts:
     force : (n, 3) array
         Mean force [N] of the step on the second, in base axes.
     residual : float
-        Residual velocity [m/s] of the solution.
+        Residual velocity [m/s] of the solution; of a call with several steps the largest one.
 
     """
 

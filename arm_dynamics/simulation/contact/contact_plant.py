@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -116,7 +116,7 @@ class ContactPlant(Plant):
         if isinstance(state, SceneState) and len(state.bodies) == len(bodies):
             bodies = state.bodies
         q, v, act = state.q.copy(), state.v.copy(), self._act(state).copy()
-        contacts, left = NO_CONTACTS, steps
+        contacts, left, residual = NO_CONTACTS, steps, 0.0
         while left:
             pin.forwardKinematics(self.arm.model, self._data, q, v)
             together = min(left, max(1, int(FAR_TIME / dt)))
@@ -129,8 +129,11 @@ class ContactPlant(Plant):
                 self.integrator.run(self._motion, q, v, act, dt, together)
                 bodies, contacts = self.dynamics.steps(bodies, dt, together)
                 left -= together
+            residual = max(residual, contacts.residual)
             if not (all_finite(q, v, act) and np.isfinite(bodies.velocity).all()):
                 raise self._divergence(state, dt, steps)
+        if contacts.residual < residual:
+            contacts = replace(contacts, residual=residual)
         tau = self._motion.effort
         q, v, tau, act = (as_readonly(x) for x in (q, v, tau, act))
         time = state.time + steps * dt if end is None else end

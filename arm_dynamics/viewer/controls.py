@@ -354,9 +354,11 @@ body:has(button[id="PANEL"]) [class*="Paper"][style*="absolute"]:has(button[id="
 [class*="Paper"][style*="absolute"]:has(button[id="ID"])
   *:not(:has(button[id="ID"]), button[id="ID"], button[id="ID"] *) {display: none !important}
 [class*="Paper"][style*="absolute"]:has(button[id="ID"]) {padding-top: 0.4em}
+[class*="Notifications-root"][data-position="top-left"] {top: 5em !important}
 </style>"""
 """Hides the window of the button ID while the button PANEL exists, and always its title, by which
-a user could minimize it. In the sheet of a narrow screen PANEL always exists."""
+a user could minimize it. In the sheet of a narrow screen PANEL always exists. Notifications leave
+the corner of the window free."""
 WINDOW_WIDTH, WINDOW_DISTANCE = 220.0, 15.0
 """Width of this window, and distance from the corner of the scene [px]."""
 

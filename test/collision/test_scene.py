@@ -266,7 +266,7 @@ def test_a_ground_is_drawn_as_a_square():
     assert (area[:, 2] > 0).all()
 
 
-def test_the_motion_of_free_objects_is_no_change_of_the_scene():
+def test_free_objects_that_move_leave_a_scene_the_same():
     text = "objects: {ground: {shape: ground}, cube: {shape: box, size: [1, 1, 1], mass: 1}}"
     scene, again = parse_scene(text), parse_scene(text)
     fallen = replace(scene["cube"], position=np.array([0, 0, -1.0]))

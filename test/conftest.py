@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from arm_dynamics import load_arm
+from arm_dynamics.core.signals import STOP_SIGNALS
 from arm_dynamics.demos import registry
 from arm_dynamics.model.load import parse_arm
 
@@ -32,6 +33,15 @@ with suppress(ImportError):  # older versions do not collect such constants
     from hypothesis.internal.conjecture import providers
 
     providers._get_local_constants = lambda: providers._local_constants
+
+
+@pytest.fixture(autouse=True)
+def _signal_handlers():
+    """Restore the signal handlers of a process that a test ends within this one."""
+    before = {number: signal.getsignal(number) for number in (*STOP_SIGNALS, signal.SIGUSR1)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def examples(count):

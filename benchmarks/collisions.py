@@ -58,12 +58,12 @@ def main() -> None:
     print("|---|---|---|---|")
     for name, make in ARMS.items():
         arm = make()
-        avoidance, monitor = CollisionAvoidance(arm), ClearanceMonitor(arm)
+        braking, monitor = CollisionAvoidance(arm).braking, ClearanceMonitor(arm)
         states, times = motion(arm), list[int]()
-        avoidance.contact_ahead(states[0])  # compiles
+        braking.contact_ahead(states[0].q, states[0].v)  # compiles
         for state in states:
             begin = perf_counter_ns()
-            avoidance.contact_ahead(state)
+            braking.contact_ahead(state.q, state.v)
             times.append(perf_counter_ns() - begin)
         median, mean, high = np.median(times), np.mean(times), np.percentile(times, 99)
         data, results = arm.model.createData(), monitor.shapes.createData()

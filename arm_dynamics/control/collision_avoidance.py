@@ -7,20 +7,19 @@ from threading import Lock
 
 import numpy as np
 
-from arm_dynamics.collision.clearance_monitor import CLEARANCE, ClearanceMonitor, Contact
+from arm_dynamics.collision.clearance_monitor import CLEARANCE, ClearanceMonitor
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTrajectory
 from arm_dynamics.control.trajectories.feasibility import solve_feasible
-from arm_dynamics.control.trajectories.trajectory import Trajectory, default_deceleration
+from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import CollisionRejected
-from arm_dynamics.core.state import State, TaskReference
+from arm_dynamics.core.state import TaskReference
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.braking import BrakingMonitor
 
 REACTION_TIME = 0.03
 """Time [s] from a measurement to the braking of the joints."""
-HARD_STOP = 2.0
-"""Deceleration of a stop before a contact over the default of the arm."""
 STOPPED, PLANNED = 1.1, 1.2
 """Clearances at which the arm is stopped, and of trajectories, over the smallest distance. Between
 two cycles a distance decreases further by some 0.1 mm."""
@@ -51,22 +50,10 @@ class CollisionAvoidance:
         self, arm: ArmModel, clearance: float = CLEARANCE, scene: Scene = EMPTY_SCENE
     ) -> None:
         self._arm, self.scene = arm, scene
-        self._cycle = ClearanceMonitor(arm, STOPPED * clearance, scene)
+        self.braking = BrakingMonitor(arm, STOPPED * clearance, scene, reaction_time=REACTION_TIME)
+        """Finds contacts ahead, in every cycle."""
         self._motion = ClearanceMonitor(arm, PLANNED * clearance, scene)
         self._lock = Lock()  # of ``_motion``: trajectories arrive in other threads than the loop's
-        self.deceleration: Vector = HARD_STOP * default_deceleration(arm)
-        """Deceleration (nv,) [rad/s² or m/s²] of a stop before a contact."""
-
-    def contact_ahead(self, state: State) -> Contact | None:
-        """Return a contact where the arm would rest if it stopped now, or None.
-
-        q_rest = q + v (T + |v| / 2 a), with the reaction time T and the deceleration a, and with
-        T = 0: the arm may pass its smallest distance between the two.
-        """
-        v, moves = state.v, self.deceleration > 0  # a joint with velocity limit 0 does not move
-        braking = np.divide(np.abs(v), 2 * self.deceleration, out=np.zeros_like(v), where=moves)
-        now = state.q + v * braking
-        return self._cycle.stop_contact(state.q, now + REACTION_TIME * v, now)
 
     def check(self, trajectory: Trajectory, now: float) -> None:
         """Raise CollisionRejected if a trajectory leads to a contact from ``now`` [s] on.

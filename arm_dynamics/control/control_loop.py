@@ -20,7 +20,6 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory import (
     StopTrajectory,
     Trajectory,
-    default_deceleration,
 )
 from arm_dynamics.control.trajectories.trajectory_parsing import Options
 from arm_dynamics.core.argument_checks import check_type
@@ -35,6 +34,7 @@ from arm_dynamics.core.state import Command, Reference, State, TaskReference
 from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
+from arm_dynamics.safety.braking import default_deceleration
 from arm_dynamics.safety.command_watchdog import Guard
 from arm_dynamics.safety.events import Events
 
@@ -245,10 +245,10 @@ class ControlLoop:
             or not self.controller.tracks_reference
         ):
             return
-        contact = avoidance.contact_ahead(state)
+        contact = avoidance.braking.contact_ahead(state.q, state.v)
         if contact is not None:
             self.events.report("control_restarted", f"{contact}: stopping")
-            self.stop_from_state(state, avoidance.deceleration)
+            self.stop_from_state(state, avoidance.braking.deceleration(state.q, state.v))
             self._contact_stop = generator.number
 
     def use_scene(self, scene: Scene) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import warm_up
 from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, DriverFault
@@ -18,12 +19,15 @@ from arm_dynamics.hardware.transmission import Transmission, joint_interface
 from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.hardware_info import JointMotor, read_hardware_info
+from arm_dynamics.safety.braking import BrakingMonitor
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.events import Events, Trip, Trips
 from arm_dynamics.safety.safety_settings import SafetySettings
 
 MAX_RESET_READINGS = 5
 """Readings until a reset fails: a motor may miss a cycle and report its old fault."""
+REACTION_TIMES = {"effort": 0.015, "position": 0.02, "velocity": 0.08}
+"""Times [s] until joints brake: the last effort fades out, servos follow with a lag."""
 
 
 class MotorBusDriver(Driver):
@@ -174,6 +178,15 @@ class MotorBusDriver(Driver):
             self._joint_interface, value, state.v, temperature, gravity
         )
         self._lifecycle.call(self.bus.write, commands)
+
+    def check_collisions(self, scene: Scene = EMPTY_SCENE) -> None:
+        """Trip where a link would touch another one or an object, from the next cycle on.
+
+        For commands of other programs: a ControlLoop checks its own. May be called in any thread.
+        """
+        self._supervisor.braking = BrakingMonitor(
+            self.arm, scene=scene, reaction_time=REACTION_TIMES[self._joint_interface]
+        )
 
     def configure(self) -> None:
         """Open the port, check every motor, disable torque; nothing moves."""

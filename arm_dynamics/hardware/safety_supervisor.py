@@ -14,6 +14,7 @@ from arm_dynamics.hardware.driver_lifecycle import DriverLifecycle
 from arm_dynamics.hardware.feedback_buffer import FeedbackBuffer, Q, V
 from arm_dynamics.hardware.transmission import joint_interface
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.braking import BrakingMonitor
 from arm_dynamics.safety.command_limiter import CommandLimiter
 from arm_dynamics.safety.command_watchdog import CommandWatchdog
 from arm_dynamics.safety.controlled_stop import StopMotion, make_stop, require_policy
@@ -54,6 +55,8 @@ class SafetySupervisor:
             arm, safety.command_timeout, trips.events,
             extra_interfaces=(interface,), stop=self._stop.hold,
         )  # fmt: skip
+        self.braking: BrakingMonitor | None = None
+        """Finds contacts ahead; None: collisions are not checked."""
         self._good_cycles = 0
         self._missing = np.zeros(arm.nv, bool)
         self.command_epoch = 0
@@ -102,6 +105,7 @@ class SafetySupervisor:
         communication += monitor.check_command_age(now, self._command_age(now))
         for trip in (*trips, *communication):
             self.trip(trip)
+        self._stop_before_contact(now)
         self._check_settling(now, feedback.v)
         self._check_runaway(now)
         if all(on is False for on in feedback.enabled):
@@ -122,11 +126,11 @@ class SafetySupervisor:
         self._good_cycles = 0
         self._execute_new_commands()
 
-    def trip(self, trip: Trip) -> None:
-        """Add a trip; an active arm stops."""
+    def trip(self, trip: Trip, deceleration: Vector | None = None) -> None:
+        """Add a trip; an active arm stops, with a ``deceleration`` (nv,) if given."""
         self._trips.add(trip)
         if self._lifecycle.stop():
-            self._start_stop(trip.time)
+            self._start_stop(trip.time, deceleration)
 
     def trip_on_emergency_stop(self, now: float) -> None:
         """Disable torque if the emergency stop has been pressed since the last call."""
@@ -141,15 +145,26 @@ class SafetySupervisor:
         self._lifecycle.request_torque_off()
         self.trip(Trip("control_error", "", 0, 0, "", now, str(error)))
 
-    def _start_stop(self, now: float) -> None:
+    def _start_stop(self, now: float, deceleration: Vector | None = None) -> None:
         """Start the policy's stop; disable torque if that is the policy or no stop is possible."""
         try:
-            self._stop.start(now, self._state)
+            self._stop.start(now, self._state, deceleration)
         except Exception as error:  # readings that no arm can have
             self._events.report("stop_failed", str(error))
             self._lifecycle.request_torque_off()
         if self._safety.stop_policy == "disable":
             self._lifecycle.request_torque_off()
+
+    def _stop_before_contact(self, now: float) -> None:
+        """Trip if a link would touch another one, or an object, where the arm would rest."""
+        if self.braking is None or self._lifecycle.state is not DriverState.ACTIVE:
+            return
+        state = self._state(now)
+        contact = self.braking.contact_ahead(state.q, state.v)
+        if contact is not None:
+            distance, clearance = contact.distance, contact.clearance
+            trip = Trip("contact_ahead", "", distance, clearance, "", now, str(contact))
+            self.trip(trip, self.braking.deceleration(state.q, state.v))
 
     def _check_settling(self, now: float, v: Vector) -> None:
         """Start a softer stop if the arm oscillates while it is held or stopped."""
@@ -248,12 +263,17 @@ class StopController:
         self.motion: StopMotion | None = None
         self._start_speed: Vector = np.zeros(arm.nv)
 
-    def start(self, now: float, state: Callable[[float], State]) -> None:
-        """Start a stop by the policy at ``state(now)``, the last known state."""
+    def start(
+        self, now: float, state: Callable[[float], State], deceleration: Vector | None = None
+    ) -> None:
+        """Start a stop by the policy at ``state(now)``, the last known state.
+
+        ``deceleration`` (nv,) [rad/s² or m/s²] is that of a stop before a contact.
+        """
         self._settling.start(now)
         measured = state(now)
         self._start_speed = np.abs(measured.v)
-        self.motion = self._make(self.policy, measured)
+        self.motion = self._make(self.policy, measured, deceleration)
 
     def restart_joints(self, state: State, joints: BoolArray) -> None:
         """Continue the stop from the measured state of ``joints``, whose feedback is back."""
@@ -301,10 +321,10 @@ class StopController:
         """Whether no softer stop exists: the next remedy is to disable torque."""
         return self._settling.exhausted or self.interface != "effort"
 
-    def _make(self, policy: str, state: State) -> StopMotion:
+    def _make(self, policy: str, state: State, deceleration: Vector | None = None) -> StopMotion:
         timing = self._period.assumed_timing.longer(self._settling.softer)
         last = self._limiter.last
-        return make_stop(policy, self.interface, self.arm, state, last, timing)
+        return make_stop(policy, self.interface, self.arm, state, last, timing, deceleration)
 
 
 class TripMonitor:

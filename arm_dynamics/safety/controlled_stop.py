@@ -15,6 +15,8 @@ from arm_dynamics.model.arm_model import ArmModel
 
 STOP_TIME = 0.1
 """Time constant [s] at which the velocity decays."""
+MIN_TIME = 0.01
+"""Shortest time constant [s] of a joint near its limit, and shortest ramp."""
 RAMP = 0.02
 """Time [s] over which the last command blends into the stop."""
 BANDWIDTH = 20.0
@@ -36,11 +38,37 @@ MAX_JUMP_SPEED = 0.25
 """Speed [rad/s] to which the stiffness may accelerate a joint whose reading jumped unnoticed."""
 
 
+class StopPath:
+    """Path of joints that stop from v0: exponential, or with a constant deceleration a.
+
+    v = v0 e^(-s/T), or v0 (1 - s/T) with T = |v0| / a until s = T, at time s after the start.
+    """
+
+    def __init__(self, deceleration: Vector | None = None) -> None:
+        self._deceleration = deceleration
+
+    def times(self, v0: Vector, decay: Vector) -> Vector:
+        """Return T (nv,) [s]: that of the deceleration, else ``decay``."""
+        if self._deceleration is None:
+            return decay
+        times: Vector = np.maximum(np.abs(v0) / np.maximum(self._deceleration, 1e-9), MIN_TIME)
+        return times
+
+    def at(self, s: Vector, v0: Vector, T: Vector) -> tuple[Vector, Vector, Vector]:
+        """Return distance, velocity and acceleration (nv,) after s (nv,) [s]."""
+        if self._deceleration is None:
+            decay = np.exp(-s / T)
+            return v0 * T * (1 - decay), v0 * decay, -v0 * decay / T
+        s = np.minimum(s, T)
+        return v0 * s * (1 - s / (2 * T)), v0 * (1 - s / T), np.where(s < T, -v0 / T, 0.0)
+
+
 class ControlledStop:
     """A ramped stop with gravity held.
 
-    Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start;
-    effort: tau = RNEA(q, v, -v_d/T) + K (q_d - q) + D (v_d - v),
+    Path:   v_d = v0 e^(-s/T),  q_d = q0 + v0 T (1 - e^(-s/T)),  s = time since the start, or a
+    ramp with a constant deceleration (``StopPath``);
+    effort: tau = RNEA(q, v, v_d') + K (q_d - q) + D (v_d - v),
     blended from the last command over RAMP. T is shortened per joint so that the path ends
     short of its limit. A joint with prescribed motion is held at q0.
     K = w² M_ii with w = BANDWIDTH, or STIFFNESS_PER_EFFORT_LIMIT times the effort limit if that is
@@ -60,6 +88,8 @@ class ControlledStop:
         last_effort: Vector,
         bounds: tuple[Vector, Vector] | None = None,
         timing: LoopTiming = UNTIMED,
+        *,
+        deceleration: Vector | None = None,
     ) -> None:
         """Start the stop.
 
@@ -75,8 +105,11 @@ class ControlledStop:
             Lower and upper bounds (nv,) of the path; by default the position limits.
         timing : LoopTiming
             Period and delay of the loop: the stiffness stays below the stability limit.
+        deceleration : Vector, optional
+            Constant deceleration (nv,) [rad/s² or m/s²] of the path; by default it decays.
 
         """
+        self._shape = StopPath(deceleration)
         self.arm = arm
         self._start = self._seen = state
         self._last = np.where(np.isfinite(last_effort), last_effort, 0.0)
@@ -110,7 +143,8 @@ class ControlledStop:
         rest = np.clip(state.q, lower, upper)
         # T = min(STOP_TIME, 0.8 distance to the limit ahead / |v|), at least 10 ms
         ahead = np.where(v0 > 0, upper - rest, rest - lower)
-        times = np.clip(0.8 * ahead / np.maximum(np.abs(v0), 1e-6), 0.01, STOP_TIME)
+        decay = np.clip(0.8 * ahead / np.maximum(np.abs(v0), 1e-6), MIN_TIME, STOP_TIME)
+        times = self._shape.times(v0, decay)
         self._since = np.where(joints, state.time, self._since)
         self._rest = np.where(joints, rest, self._rest)
         self._v0 = np.where(joints, v0, self._v0)
@@ -134,10 +168,10 @@ class ControlledStop:
     def command(self, state: State) -> Command:
         """Return efforts [N·m] within the limits, positions of prescribed joints (nv,)."""
         self._follow(state)
-        q_d, v_d = self.path(state.time)
+        q_d, v_d, a_d = self._path(state.time)
         limit = self.arm.effort_limit
         pull = MAX_STIFFNESS_EFFORT * limit
-        hold = rnea(self.arm, state.q, state.v, -v_d / self._times) + self._D * (v_d - state.v)
+        hold = rnea(self.arm, state.q, state.v, a_d) + self._D * (v_d - state.v)
         hold = hold + np.clip(self._K * (q_d - state.q), -pull, pull)
         blend = min(1.0, max(0.0, (state.time - self._start.time) / RAMP))
         tau = (1 - blend) * self._last + blend * hold
@@ -146,9 +180,12 @@ class ControlledStop:
 
     def path(self, time: float) -> tuple[Vector, Vector]:
         """Return the reference of the stop at ``time`` [s]: q_d and v_d, each (nv,)."""
-        decay = np.exp(-(time - self._since) / self._times)
-        distance = self._v0 * self._times * (1 - decay)
-        return np.clip(self._rest + distance, self._lower, self._upper), self._v0 * decay
+        q_d, v_d, _ = self._path(time)
+        return q_d, v_d
+
+    def _path(self, time: float) -> tuple[Vector, Vector, Vector]:
+        distance, v_d, a_d = self._shape.at(time - self._since, self._v0, self._times)
+        return np.clip(self._rest + distance, self._lower, self._upper), v_d, a_d
 
 
 def reaction_time(timing: LoopTiming) -> float:
@@ -188,6 +225,8 @@ RAMP_ENDS = 0.5
 
 SAG = 0.1
 """Following error [rad] of a position servo under its load."""
+MIN_LEAD = 0.01
+"""Distance [rad or m] of a goal from a servo that keeps its load in a stop before a contact."""
 
 
 class StopMotion(Protocol):
@@ -271,19 +310,23 @@ class PositionHold:
 
 
 class VelocityRampDown:
-    """Velocity v = v0 e^(-s / STOP_TIME): the last velocity command decays."""
+    """The last velocity command decays, or ends along a ramp of a ``deceleration``."""
 
-    def __init__(self, arm: ArmModel, state: State, goal: Vector) -> None:
-        self._start, self._goal = state, goal.copy()
+    def __init__(
+        self, arm: ArmModel, state: State, goal: Vector, deceleration: Vector | None = None
+    ) -> None:
+        self._start, self._goal, self._path = state, goal.copy(), StopPath(deceleration)
+        self._times = self._path.times(goal, np.full(arm.nv, STOP_TIME))
 
     def command(self, state: State) -> Command:
         """Return velocities (nv,) [rad/s]."""
         return Command("velocity", self.path(state.time)[1], state.time)
 
     def path(self, time: float) -> tuple[Vector, Vector]:
-        """Return q = q0 + v0 T (1 - e^(-s / T)) and v."""
-        decay = float(np.exp(-max(0.0, time - self._start.time) / STOP_TIME))
-        return self._start.q + self._goal * STOP_TIME * (1 - decay), self._goal * decay
+        """Return q and v of ``StopPath``."""
+        since = np.full(self._goal.size, max(0.0, time - self._start.time))
+        distance, v, _ = self._path.at(since, self._goal, self._times)
+        return self._start.q + distance, v
 
     def restart(self, state: State, joints: BoolArray) -> None:
         """Do nothing: no position is held."""
@@ -296,6 +339,7 @@ def make_stop(
     state: State,
     last: Vector,
     timing: LoopTiming = UNTIMED,
+    deceleration: Vector | None = None,
 ) -> StopMotion:
     """Return the stop of a policy, from the measured state and the last command.
 
@@ -313,6 +357,8 @@ def make_stop(
         Last command (nv,) on ``interface``.
     timing : LoopTiming
         Period and delay of the loop: gains stay below the stability limit.
+    deceleration : (nv,) array [rad/s² or m/s²], optional
+        That of a stop before a contact, which is a controlled stop with every policy.
 
     Returns
     -------
@@ -321,9 +367,14 @@ def make_stop(
 
     """
     if interface == "position":
+        if deceleration is not None:
+            ahead = np.maximum(state.v**2 / (2 * deceleration), MIN_LEAD)
+            last = np.clip(last, state.q - ahead, state.q + ahead)
         return PositionHold(arm, state, last)
     if interface == "velocity":
-        return VelocityRampDown(arm, state, last)
+        return VelocityRampDown(arm, state, last, deceleration)
+    if deceleration is not None:
+        return bounded_controlled_stop(arm, state, last, timing, deceleration)
     if policy == "damp":
         return DampedStop(arm, state, timing)
     if policy == "ramp":
@@ -339,11 +390,15 @@ def stop_damping(arm: ArmModel, state: State, timing: LoopTiming) -> Vector:
 
 
 def bounded_controlled_stop(
-    arm: ArmModel, state: State, last: Vector, timing: LoopTiming
+    arm: ArmModel,
+    state: State,
+    last: Vector,
+    timing: LoopTiming,
+    deceleration: Vector | None = None,
 ) -> ControlledStop:
     """Return a stop that does not return joints from beyond their limits: a hand may be there."""
     bounds = np.minimum(arm.lower, state.q), np.maximum(arm.upper, state.q)
-    return ControlledStop(arm, state, last, bounds, timing)
+    return ControlledStop(arm, state, last, bounds, timing, deceleration=deceleration)
 
 
 def require_policy(policy: str, interface: str) -> None:

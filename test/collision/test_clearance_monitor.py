@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from arm_dynamics import load_arm
 from arm_dynamics.collision.clearance_monitor import CLEARANCE, TOLERANCE, ClearanceMonitor
 from arm_dynamics.control import ComputedTorque, ControlLoop, JointTrajectory, Waypoint
-from arm_dynamics.control.collision_avoidance import CollisionAvoidance
 from arm_dynamics.core.errors import TrajectoryRejected
-from arm_dynamics.core.state import State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.safety import Events
+from arm_dynamics.safety.braking import BrakingMonitor
 
 SEEDS = st.integers(0, 10_000)
 GJK = 1e-5
@@ -168,12 +167,12 @@ def moved(loop, q, seconds=2.0):
 
 def test_a_joint_with_velocity_limit_0_does_not_disable_the_check(arm):
     still = replace(arm, joints=(*arm.joints[:-1], replace(arm.joints[-1], velocity=0.0)))
-    avoidance, q = CollisionAvoidance(still), np.full(arm.nv, 0.5)
+    monitor, q = BrakingMonitor(still), np.full(arm.nv, 0.5)
     q[-1] = 0.0
     v = np.array([1.0] * (arm.nv - 1) + [0.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ahead = [avoidance.contact_ahead(State.of(s * q, v)) for s in (1.0, 1.8)]
+        ahead = [monitor.contact_ahead(s * q, v) for s in (1.0, 1.8)]
     assert ahead[0] is None
     assert ahead[1] is not None
 

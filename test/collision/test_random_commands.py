@@ -12,9 +12,9 @@ import pytest
 
 from arm_dynamics import load_arm, load_scene
 from arm_dynamics.collision.clearance_monitor import CLEARANCE, TOLERANCE
-from arm_dynamics.control.collision_avoidance import HARD_STOP, CollisionAvoidance
+from arm_dynamics.control.collision_avoidance import CollisionAvoidance
 from arm_dynamics.core.errors import UnknownName
-from arm_dynamics.core.state import State
+from arm_dynamics.safety.braking import HARD_STOP, default_deceleration
 
 DT = 4e-3
 CYCLES = 12
@@ -37,21 +37,23 @@ def acceleration(random, arm, q, v, limit, most):
 
 def run(arm, commands, scene):
     """Return the smallest distance less the required one [m], and the number of stops."""
-    random, avoidance = np.random.default_rng(0), CollisionAvoidance(arm, scene=scene)
-    monitor = avoidance._cycle
+    random = np.random.default_rng(0)
+    braking = CollisionAvoidance(arm, scene=scene).braking
+    monitor = braking._distances
     data, results = arm.model.createData(), monitor.shapes.createData()
     # Links that are nearer at the start keep about half of their distance there.
     required = np.minimum(monitor.margins - TOLERANCE - ERROR, CLEARANCE)
     limit = np.minimum(arm.velocity_limit, FASTEST)
-    most, brake = avoidance.deceleration / HARD_STOP, avoidance.deceleration
+    brake = HARD_STOP * default_deceleration(arm)
+    most = brake / HARD_STOP
     q, v = np.array(arm.configuration("initial")), np.zeros(arm.nv)
-    least, stops, time = np.inf, 0, 0.0
+    least, stops = np.inf, 0
     for number in range(commands):
         command, stopping = acceleration(random, arm, q, v, limit, most), False
         cycle = 0
         while cycle < CYCLES or (stopping and np.abs(v).max() > 0):
-            cycle, time = cycle + 1, time + DT
-            if not stopping and avoidance.contact_ahead(State.of(q, v, time=time)) is not None:
+            cycle += 1
+            if not stopping and braking.contact_ahead(q, v) is not None:
                 stopping, stops = True, stops + 1
             if stopping:
                 change = -np.sign(v) * np.minimum(np.abs(v), brake * DT)

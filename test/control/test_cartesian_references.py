@@ -25,7 +25,6 @@ from arm_dynamics.control.trajectories.online_trajectory import (
 )
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.control.trajectories.tool_paths import ToolLimits
-from arm_dynamics.control.trajectories.trajectory import default_deceleration
 from arm_dynamics.control.trajectories.trajectory_parsing import parse_trajectory
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
 from arm_dynamics.core.errors import InvalidValue
@@ -35,6 +34,7 @@ from arm_dynamics.dynamics.kinematics.closed_loop_ik import clik_step
 from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.safety.braking import default_deceleration
 from arm_dynamics.safety.events import Events
 from arm_dynamics.simulation.simulation import Simulation
 

@@ -6,8 +6,9 @@ from conftest import five_dof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arm_dynamics.control.trajectories.trajectory import StopTrajectory, default_deceleration
+from arm_dynamics.control.trajectories.trajectory import StopTrajectory
 from arm_dynamics.core.state import Reference
+from arm_dynamics.safety.braking import default_deceleration
 
 ARM = five_dof()
 HOME = ARM.configuration("initial")

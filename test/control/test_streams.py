@@ -13,11 +13,11 @@ from arm_dynamics.control.trajectories.effort_check import check_effort
 from arm_dynamics.control.trajectories.limited_move import Limits, Track
 from arm_dynamics.control.trajectories.stream_tracks import Sample, StreamFit
 from arm_dynamics.control.trajectories.stream_trajectory import StreamTrajectory
-from arm_dynamics.control.trajectories.trajectory import default_deceleration
 from arm_dynamics.control.trajectories.trajectory_parsing import Options, parse_trajectory
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
+from arm_dynamics.safety.braking import default_deceleration
 from arm_dynamics.simulation.simulation import Simulation
 
 ARMS = ("two_link", "five_dof", "puma560")

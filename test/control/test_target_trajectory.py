@@ -5,8 +5,8 @@ import pytest
 
 from arm_dynamics import load_arm
 from arm_dynamics.control.trajectories.target_trajectory import TargetTrajectory
-from arm_dynamics.control.trajectories.trajectory import default_deceleration
 from arm_dynamics.core.state import Reference
+from arm_dynamics.safety.braking import default_deceleration
 
 ARM = load_arm("so101")
 ACCELERATION = default_deceleration(ARM)

@@ -5,13 +5,17 @@ import signal
 import time
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from emulators.served import served
 from emulators.vendors import VENDORS
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
+from arm_dynamics import load_arm
+from arm_dynamics.collision.clearance_monitor import ClearanceMonitor
 from arm_dynamics.control.controllers.pid import PidGravity
+from arm_dynamics.hardware.emulation.emulator_process import EmulatorProcess
 from arm_dynamics.ros.nodes.hardware_cycle import PAUSE
 
 from .driven import Driven
@@ -316,3 +320,38 @@ def holds_still(line, seconds):
     trips = {"oscillation", "velocity_limit", "trip 1"}
     assert not trips & set(found), line.ros.report(str(found))
     assert max(line.arm.request("state")["moved"]) < POSITION_TOLERANCE
+
+
+def test_commands_of_another_program_stop_before_links_touch():
+    """Positions that fold the gripper into the base, one for each state, unchecked."""
+    emulator, arm, client = EmulatorProcess("so101"), load_arm("so101"), Driven()
+    try:
+        own = {"port": emulator.settings["port"], "command_interface": "position"}
+        client.drives(client.ros.start("hardware", arm="so101", **own, **PATIENT))
+        assert client.change_state("configure")
+        client.activate()
+
+        def is_stopped():
+            q = np.array(client.news().position)
+            goal = q + np.clip(1.0 - q, -0.05, 0.05)
+            message = JointState(name=arm.joint_names, position=goal.tolist())
+            client.ros.publish(message, "joint_commands")
+            return "contact_ahead" in client.process.output
+
+        client.ros.wait_for(is_stopped, "not stopped")
+        assert "links 'base_link' and 'wrist_roll_link'" in client.process.output
+        time.sleep(0.5)
+        q = np.array(client.news().position)
+        assert smallest_distance(arm, q) > 0
+        assert np.abs(q - np.ones(arm.nv)).max() > 0.1
+    finally:
+        client.close()
+        emulator.close()
+
+
+def smallest_distance(arm, q):
+    """Return the smallest distance [m] of the links that are checked."""
+    shapes = ClearanceMonitor(arm).shapes
+    data, results = arm.model.createData(), shapes.createData()
+    pin.computeDistances(arm.model, data, shapes, results, q)
+    return min(result.min_distance for result in results.distanceResults)

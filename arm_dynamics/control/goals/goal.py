@@ -9,13 +9,13 @@ from threading import Lock
 
 import numpy as np
 
-from arm_dynamics.control.trajectories.trajectory import default_deceleration
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import position_error
+from arm_dynamics.safety.braking import default_deceleration
 
 ERASED = -1.0
 """In a goal: no tolerance, whatever the default is; 0 is the default."""

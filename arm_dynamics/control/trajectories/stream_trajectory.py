@@ -16,10 +16,11 @@ from arm_dynamics.control.trajectories.limited_move import (
     join,
     moment,
 )
-from arm_dynamics.control.trajectories.trajectory import FeedForward, default_deceleration
+from arm_dynamics.control.trajectories.trajectory import FeedForward
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.braking import default_deceleration
 
 FADE = 0.12
 """Time in which the difference to the previous reference decays [s]."""

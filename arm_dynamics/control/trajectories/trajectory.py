@@ -13,11 +13,7 @@ import numpy as np
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
-
-STOP_TIME = 0.25
-"""Time to stop from the velocity limit [s] if no deceleration is given."""
-UNLIMITED_DECELERATION = 10.0
-"""Deceleration of a joint without a velocity limit [rad/s² or m/s²]."""
+from arm_dynamics.safety.braking import STOP_TIME
 
 
 class Trajectory(Protocol):
@@ -161,9 +157,3 @@ class StopTrajectory:
 
     def check(self, arm: ArmModel) -> None:
         """Accept every arm: a stop is always possible."""
-
-
-def default_deceleration(arm: ArmModel) -> Vector:
-    """Return the deceleration (nv,) [rad/s² or m/s²] that stops from the limit in STOP_TIME."""
-    limit = arm.velocity_limit
-    return as_readonly(np.where(np.isfinite(limit), limit / STOP_TIME, UNLIMITED_DECELERATION))

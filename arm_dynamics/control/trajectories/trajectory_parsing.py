@@ -13,12 +13,12 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, 
 from arm_dynamics.control.trajectories.trajectory import (
     FeedForward,
     StopTrajectory,
-    default_deceleration,
 )
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import TrajectoryRejected
 from arm_dynamics.core.state import Reference
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.braking import default_deceleration
 
 
 @dataclass(frozen=True, slots=True, eq=False)

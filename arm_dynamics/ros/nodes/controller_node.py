@@ -10,15 +10,13 @@ from math import inf
 from rclpy.node import Node
 
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
-from arm_dynamics.control.collision_avoidance import UNCHECKED
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.timing import LoopTiming, RateMeter
 from arm_dynamics.hardware.driver import Driver
-from arm_dynamics.ros.parameters.arm_parameters import declared_model
+from arm_dynamics.ros.parameters.arm_parameters import declared_model, declared_self_collision
 from arm_dynamics.ros.parameters.controller_parameters import show_gains
-from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.capability_topics import Capabilities, waiting
 from arm_dynamics.ros.topics.diagnostics import ERROR, StatusReport, Throttle
 from arm_dynamics.ros.topics.scene_topics import SceneSubscription
@@ -47,10 +45,7 @@ class ControllerNode(Node):
         self._capabilities = Capabilities(
             self, self.events, task_space=task_space, timed=self._fit_gains
         )
-        text = "reject motions and stop the arm before links touch each other or objects"
-        self._self_collision = bool(declare_fixed(self, "self_collision", True, text))
-        if not self._self_collision:
-            self.get_logger().warning(UNCHECKED)
+        self._self_collision = declared_self_collision(self)
         self._scene = SceneSubscription(self, self._use_scene, self._reject_scene)
         self._command_count, self._command_rate = 0, RateMeter()
         self._commanded = -inf  # monotonic time of the last command [s]

@@ -16,7 +16,11 @@ from arm_dynamics.hardware.build import build_driver
 from arm_dynamics.hardware.motor_bus_driver import MotorBusDriver
 from arm_dynamics.recording.recorder import StateLog
 from arm_dynamics.ros.nodes.hardware_cycle import HardwareCycle, HardwareReport, is_at_rest
-from arm_dynamics.ros.parameters.arm_parameters import HardwareParameters, declared_model
+from arm_dynamics.ros.parameters.arm_parameters import (
+    HardwareParameters,
+    declared_model,
+    declared_self_collision,
+)
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed, on_change
 from arm_dynamics.ros.runtime.lifecycle import ACTIVE, LoopLifecycleNode
 from arm_dynamics.ros.runtime.process import run_node
@@ -54,6 +58,7 @@ class HardwareNode(LoopLifecycleNode):
         self._capabilities = CapabilityPublisher(self)
         self._cycle = HardwareCycle(self, self._arm, self.events)
         self._scene = SceneTopics(self, self._cycle.frames)
+        self._self_collision = declared_self_collision(self)
         self._sole = sole_arm(self, self.events)
         self._record = declare_fixed(
             self, "recording_path", "", "new folder to record into; empty: none"
@@ -105,6 +110,8 @@ class HardwareNode(LoopLifecycleNode):
             raise
         if self._engaged:
             driver.emergency_stop(self._engaged)
+        if self._self_collision:
+            driver.check_collisions(self._scene.scene)
         self._driver = driver
         self._published, self._timing = None, driver.timing
         self._publish_capabilities(driver)
@@ -263,6 +270,8 @@ class HardwareNode(LoopLifecycleNode):
         scene = self._scene.changed(values)
         self._hardware_parameters.config(values)
         self._scene.take(scene)
+        if scene is not None and self._self_collision and self._driver is not None:
+            self._driver.check_collisions(scene)
 
 
 def main() -> None:

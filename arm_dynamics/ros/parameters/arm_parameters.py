@@ -11,6 +11,7 @@ from typing import Any
 from rclpy.node import Node
 
 from arm_dynamics.collision.scene import Scene
+from arm_dynamics.control.collision_avoidance import UNCHECKED
 from arm_dynamics.control.config import node_parameters
 from arm_dynamics.core import plugins
 from arm_dynamics.core.arrays import Vector, check_float
@@ -51,6 +52,15 @@ def declared_model(node: Node) -> ArmModel:
     lock = declare_fixed(node, LOCK, [""], "locked joints")
     tool = declare_fixed(node, "tool_frame", "", "link that is the tool frame; empty: selected")
     return load_arm(arm, [joint for joint in lock if joint], tool_frame=tool or None)
+
+
+def declared_self_collision(node: Node) -> bool:
+    """Return whether the node checks collisions; a warning if not."""
+    text = "reject motions and stop the arm before links touch each other or objects"
+    checked = bool(declare_fixed(node, "self_collision", True, text))
+    if not checked:
+        node.get_logger().warning(UNCHECKED)
+    return checked
 
 
 def without_arm_warnings() -> dict[str, str]:

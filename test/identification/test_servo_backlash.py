@@ -145,8 +145,7 @@ def test_hidden_backlash_is_found_and_written_into_the_urdf(tmp_path, capsys):
     plant.require_stable(state.q, 1e-3)
     state = plant.step(state, Command.checked("voltage", [2.0], 1), 1e-3, 200)
     assert state.q[0] > 0.01
-    again = identify_servos(arm, [motion])
-    (found,) = found_backlash(again)
+    (found,) = found_backlash(identify_servos(PAN, [motion]))
     assert found.deviation > 100 * CONTACT_ERROR
     assert abs(100 * math.log(found.value / 0.01)) < 3 * found.deviation
 

@@ -1,9 +1,10 @@
 """Spheres in place of the links of an arm, for contact in closed form.
 
-A shape is replaced by spheres of the largest radius that fits, from end to end: a sphere by itself,
-a cylinder or capsule by spheres on its axis, a box by spheres in the plane of its two longer sides.
-They lie within the shape. At most 0.42 radii are missing at the rim of a cylinder and 0.73 at the
-corner of a box. A mesh is replaced by the spheres of its bounding box along its principal axes.
+A shape is replaced by spheres of the largest radius that fits, from end to end: a cylinder or
+capsule by spheres on its axis, a disc by spheres at its rim, a box by spheres in the plane of its
+two longer sides. They lie within the shape. At most 0.42 radii are missing at the rim of a cylinder
+and 0.73 at the corner of a box. A mesh is replaced by the spheres of its bounding box along its
+principal axes.
 """
 
 from __future__ import annotations
@@ -77,10 +78,7 @@ def _rounded_box(geometry: Any) -> tuple[Vector, float, Vector, Matrix]:
         _, turn = np.linalg.eigh(np.cov(points.T))
         turn[:, 0] *= np.sign(np.linalg.det(turn))
         along = points @ turn
-        sides, middle = (
-            np.ptp(along, axis=0),
-            turn @ (along.min(axis=0) + np.ptp(along, axis=0) / 2),
-        )
+        sides, middle = np.ptp(along, axis=0), turn @ (along.min(axis=0) + along.max(axis=0)) / 2
     radius = float(sides.min()) / 2
     return sides - 2 * radius, radius, middle, turn
 

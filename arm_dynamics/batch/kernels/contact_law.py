@@ -1,8 +1,10 @@
 """Impulse of one contact within a step, in a form without iterations, for floats and symbols.
 
-0 <= λ_n ⟂ v_n⁺ - v* >= 0,  |λ_t| <= μ λ_n,  v_t⁺ = -γ λ_t: the law of ``ContactPlant``. A step
-visits each contact once: it solves this contact with the velocities that the contacts before it
-have left, v⁺ = v + A λ. What a later contact changes again is corrected in the next step.
+0 <= λ_n ⟂ v_n⁺ - v* >= 0,  |λ_t| <= μ λ_n,  v_t⁺ = -γ λ_t,
+
+the conditions of ``ContactPlant``, are solved for one contact with the velocities that the contacts
+before it have left, v⁺ = v + A λ. A step visits each contact once. What a later contact changes
+again is corrected in the next step.
 
 References
 ----------
@@ -23,7 +25,6 @@ from arm_dynamics.core.compiled_math import maximum, minimum, where
 from arm_dynamics.simulation.contact.contact_dynamics import (
     CORRECTION,
     CORRECTION_SPEED,
-    MARGIN,
     OVERLAP,
 )
 
@@ -77,11 +78,6 @@ def gap_and_normal(
     return where(away, distance, nearest) - radius, rotation @ normal
 
 
-def acting_gap(gap: Any, speed: Any, dt: Any) -> Any:
-    """Return the gap [m], or FAR if a step with the normal ``speed`` [m/s] leaves it open."""
-    return where(gap + dt * speed < MARGIN, gap, FAR)
-
-
 def contact_axes(normal: Any) -> Any:
     """Return rows (3, 3): the normal and two tangents."""
     x, y, z = normal
@@ -114,7 +110,8 @@ def contact_change(
         Time step [s].
 
     """
-    axes, (x, y, z), gap, friction = contact_axes(contact[:3]), contact[3:6], *contact[GAP:]
+    axes, (x, y, z) = contact_axes(contact[:3]), contact[3:6]
+    gap, friction = contact[GAP:]
     a, b, c = jacobian[3:]
     moved = jacobian[:3] + np.array([b * z - c * y, c * x - a * z, a * y - b * x])
     rows = axes @ moved

@@ -8,8 +8,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from arm_dynamics.batch.kernels.contact_law import CONTACT, acting_gap, contact_change
-from arm_dynamics.batch.kernels.sphere_contacts import SphereContact, SphereContacts
+from arm_dynamics.batch.kernels.contact_law import CONTACT, contact_change
+from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts, contact_row
 from arm_dynamics.batch.kernels.symbolic_equations import input_symbols, vector
 from arm_dynamics.batch.kernels.symbolic_math import SX, Symbol, SymbolVector, traced
 from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain, inverse_root
@@ -34,35 +34,25 @@ class ContactTrace:
     def step_outputs(
         self, chain: Chain, response_mass: SX, v: SymbolVector, dt: Symbol
     ) -> dict[str, Any]:
-        """Return the rows that the step writes: at the configuration of ``chain``, v without contact."""
+        """Return the rows that the step writes, from ``chain`` and v without contact."""
         places = [tuple(_array(x) for x in place) for place in chain.placements()]
         columns = []
         for body, (rotation, origin) in zip(self.table, places, strict=True):
-            axis = rotation[:, 2]
-            lever = np.array([origin[1] * axis[2] - origin[2] * axis[1],
-                              origin[2] * axis[0] - origin[0] * axis[2],
-                              origin[0] * axis[1] - origin[1] * axis[0]])  # fmt: skip
-            zero = vector([Symbol(0.0)] * 3)
-            columns.append(np.array([axis, zero] if body.prismatic else [lever, axis]).ravel())
+            axis, zero = rotation[:, 2], vector([Symbol(0.0)] * 3)
+            pair = [axis, zero] if body.prismatic else [np.cross(origin, axis), axis]
+            columns.append(np.concatenate(pair))
         jacobian = np.array(columns).T
-        rows = [self._row(one, places, jacobian, v, dt) for one in self.contacts]
+        rows = []
+        for one in self.contacts:
+            joint = one.sphere.joint - 1
+            rotation, origin = places[joint]
+            center = origin + rotation @ (self.table[joint].turn.T @ one.sphere.center)
+            twist = self._of_body(jacobian, joint) @ v
+            rows.append(vector(traced(contact_row)(one, center, twist, dt)))
         root = ca.densify(inverse_root(response_mass))
         lower = [Symbol(root[i, j]) for i in range(len(self.table)) for j in range(i + 1)]
         return {"jacobian": jacobian.T.ravel(), "root": vector(lower),
                 "contacts": np.concatenate(rows)}  # fmt: skip
-
-    def _row(
-        self, one: SphereContact, places: Any, jacobian: SymbolVector, v: SymbolVector, dt: Symbol
-    ) -> SymbolVector:
-        """Return the rows of a contact."""
-        joint, radius = one.sphere.joint - 1, one.sphere.radius
-        rotation, origin = places[joint]
-        center = origin + rotation @ (self.table[joint].turn.T @ one.sphere.center)
-        gap, normal = traced(SphereContact.gap_and_normal)(one, center, radius)
-        point = center - (radius + 0.5 * gap) * normal
-        twist = self._of_body(jacobian, joint) @ v
-        speed = normal @ (twist[:3] + np.cross(twist[3:], point))
-        return vector([*normal, *point, traced(acting_gap)(gap, speed, dt), one.friction])
 
     def functions(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
         """Yield name, purpose, inputs and outputs of the functions after the step."""

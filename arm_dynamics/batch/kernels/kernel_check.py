@@ -88,8 +88,8 @@ def _near_contact(arm: ArmModel, contacts: SphereContacts, q: Matrix) -> Matrix:
     for k, one in enumerate(q):
         pin.forwardKinematics(arm.model, data, one)
         for i, contact in enumerate(contacts.contacts):
-            center = data.oMi[contact.sphere.joint].act(contact.sphere.center)
-            gaps[k, i], _ = contact.gap_and_normal(center, contact.sphere.radius)
+            sphere = contact.sphere
+            gaps[k, i] = contact.gap(data.oMi[sphere.joint].act(sphere.center))
     return q[np.argmin(gaps, axis=0)] if gaps.size else q
 
 

@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.batch.kernels.contact_law import gap_and_normal
+from arm_dynamics.batch.kernels.contact_law import FAR, GAP, gap_and_normal
 from arm_dynamics.collision.link_spheres import LinkSphere, link_spheres
 from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import where
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.contact.contact_dynamics import LINK_FRICTION
+from arm_dynamics.simulation.contact.contact_dynamics import LINK_FRICTION, MARGIN
 
 SHAPES = ("ground", "sphere", "box")
 """Objects whose distance to a sphere has a closed form here."""
@@ -40,11 +41,37 @@ class SphereContact(NamedTuple):
         """Coefficient: the geometric mean of both, as in ``ContactPlant``."""
         return sqrt(LINK_FRICTION * self.object.friction)
 
-    def gap_and_normal(self, center: Any, radius: float) -> tuple[Any, Any]:
-        """Return the gap [m] of a sphere to the object and the normal (3,) out of the object."""
-        one = self.object
-        place = np.array(one.position), np.array(one.rotation)
-        return gap_and_normal(one.shape.kind, one.shape.size, *place, center, radius)
+    def gap(self, center: Vector) -> float:
+        """Return the gap [m] of the sphere to the object with its center (3,) [m] in base axes."""
+        return float(contact_row(self, center, np.zeros(6), 0.0, np.inf)[GAP])
+
+
+def contact_row(
+    contact: SphereContact, center: Any, twist: Any, dt: Any, margin: float = MARGIN
+) -> list[Any]:
+    """Return the numbers of a contact for ``contact_change``, for floats and symbols.
+
+    Parameters
+    ----------
+    contact : SphereContact
+        Contact.
+    center : (3,) array
+        Center of the sphere [m] in base axes.
+    twist : (6,) array
+        Velocity of the point of its body at the origin, and angular velocity, without contact.
+    dt : float
+        Time step [s].
+    margin : float
+        A contact whose gap [m] is larger after dt does not act.
+
+    """
+    radius, one = contact.sphere.radius, contact.object
+    place = np.array(one.position), np.array(one.rotation)
+    gap, normal = gap_and_normal(one.shape.kind, one.shape.size, *place, center, radius)
+    point = center - (radius + 0.5 * gap) * normal
+    speed = normal @ (twist[:3] + np.cross(twist[3:], point))
+    gap = where(gap + dt * speed < margin, gap, FAR)
+    return [*normal, *point, gap, contact.friction]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +136,8 @@ def _require_closed_form(one: SceneObject) -> None:
     where, remedy = f"scene object '{one.name}'", "use backend 'plant'"
     if one.shape.kind not in SHAPES:
         raise InvalidValue(
-            f"{where}: shape = '{one.shape.kind}'; expected {', '.join(SHAPES)} in a kernel; replace"
-            f" it by boxes or spheres, or {remedy}"
+            f"{where}: shape = '{one.shape.kind}'; expected {', '.join(SHAPES)} in a kernel;"
+            f" replace it by boxes or spheres, or {remedy}"
         )
     if one.restitution > 0:
         raise InvalidValue(
@@ -122,11 +149,9 @@ def _can_touch(contact: SphereContact, samples: list[Any], reach: Sequence[Any])
     """Return whether some motion of the joints changes the gap, and can close it."""
     sphere = contact.sphere
     start, distance = reach[sphere.joint - 1]
-    far, _ = contact.gap_and_normal(start, sphere.radius)
-    if far > distance + float(np.linalg.norm(sphere.center)):
+    if contact.gap(start) > distance + float(np.linalg.norm(sphere.center)):
         return False
-    centers = [np.array(places[sphere.joint].act(sphere.center)) for places in samples]
-    gaps = [contact.gap_and_normal(center, sphere.radius)[0] for center in centers]
+    gaps = [contact.gap(np.array(places[sphere.joint].act(sphere.center))) for places in samples]
     return float(np.ptp(gaps)) > CONSTANT
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from arm_dynamics.batch.kernels.spatial_inertia import (
     BodyFrame,
     Inertia,
+    Rotation,
     entries,
     frames,
     rotated_about_z,
@@ -141,12 +142,9 @@ class Chain:
             if body.parent >= 0:
                 rotation, origin = placed[body.parent]
             origin = origin + rotation @ frame.translation
-            rotation = rotation @ frame.fixed
-            placed.append(
-                (rotation if frame.turn is None else _turned(rotation, frame.turn), origin)
-            )
+            placed.append((_turned(rotation @ frame.fixed, frame.turn), origin))
         return [
-            (rotation if frame.body is None else _turned(rotation, frame.body), origin)
+            (_turned(rotation, frame.body), origin)
             for (rotation, origin), frame in zip(placed, self.frames, strict=True)
         ]
 
@@ -177,8 +175,10 @@ class Chain:
         return loads
 
 
-def _turned(rotation: SX, turn: tuple[SX, SX]) -> SX:
+def _turned(rotation: SX, turn: Rotation | None) -> SX:
     """Return R Rz: a rotation about z before R."""
+    if turn is None:
+        return rotation
     return ca.horzcat(*[rotated_about_z(rotation[i, :].T, (turn[0], -turn[1])) for i in range(3)]).T
 
 

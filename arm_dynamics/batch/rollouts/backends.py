@@ -311,7 +311,7 @@ def _generated(
         from arm_dynamics.batch.kernels.kernel import Kernel  # noqa: PLC0415
         from arm_dynamics.batch.kernels.kernel_cache import KernelOptions  # noqa: PLC0415
 
-        integrator, interface, precision, scene = setup
+        integrator, interface, precision, _ = setup
         options = KernelOptions(integrator, interface, tuple(vary), precision, BLOCK, pid, contacts)
         kernel = Kernel(arm, options)
     except UnknownName:

@@ -51,10 +51,10 @@ from arm_dynamics.batch.rollouts.task_runner import (
     stepper_factory,
 )
 from arm_dynamics.batch.variation import variable_names
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid import FEEDFORWARD, Pid
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
-from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import (
     FloatArray,

@@ -90,7 +90,7 @@ def _near_contact(arm: ArmModel, contacts: SphereContacts, q: Matrix) -> Matrix:
         for i, contact in enumerate(contacts.contacts):
             sphere = contact.sphere
             gaps[k, i] = contact.gap(data.oMi[sphere.joint].act(sphere.center))
-    return q[np.argmin(gaps, axis=0)] if gaps.size else q
+    return q[np.argmin(gaps, axis=0)]
 
 
 def _random_pid_inputs(spec: PidSpec, q: Matrix, random: np.random.Generator) -> dict[str, Matrix]:

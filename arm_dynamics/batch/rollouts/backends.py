@@ -286,7 +286,7 @@ def select_backend(
 
 
 def _contacts(arm: ArmModel, setup: Setup) -> SphereContacts | None:
-    """Return the contacts in a scene that has objects; raises InvalidValue."""
+    """Return the contacts with the objects of the scene, None without any; raises InvalidValue."""
     if not len(setup.scene):
         return None
     from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts  # noqa: PLC0415
@@ -296,7 +296,8 @@ def _contacts(arm: ArmModel, setup: Setup) -> SphereContacts | None:
             f"integrator = '{setup.integrator}'; expected 'semi_implicit_euler' in a scene: the"
             " other integrators have no contact"
         )
-    return SphereContacts.of(arm, setup.scene)
+    contacts = SphereContacts.of(arm, setup.scene)
+    return contacts if contacts.contacts else None
 
 
 def _generated(

@@ -83,14 +83,20 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
 
 
 def _near_contact(arm: ArmModel, contacts: SphereContacts, q: Matrix) -> Matrix:
-    """Return configurations of ``q`` in which one contact after the other has its smallest gap."""
-    data, gaps = arm.model.createData(), np.empty((len(q), len(contacts.contacts)))
+    """Return the configurations of ``q`` with the smallest gap of each contact.
+
+    Those of the last contacts of each body are first: each function of a kernel is compared.
+    """
+    data, gaps = arm.model.createData(), np.empty((len(contacts.contacts), len(q)))
     for k, one in enumerate(q):
         pin.forwardKinematics(arm.model, data, one)
         for i, contact in enumerate(contacts.contacts):
             sphere = contact.sphere
-            gaps[k, i] = contact.gap(data.oMi[sphere.joint].act(sphere.center))
-    return q[np.argmin(gaps, axis=0)]
+            gaps[i, k] = contact.gap(data.oMi[sphere.joint].act(sphere.center))
+    last = np.cumsum(list(contacts.counts.values())) - 1
+    order = np.concatenate([last, np.delete(np.arange(len(gaps)), last)])
+    found: Matrix = q[np.argmin(gaps[order], axis=1)]
+    return found
 
 
 def _random_pid_inputs(spec: PidSpec, q: Matrix, random: np.random.Generator) -> dict[str, Matrix]:

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.batch.kernels.contact_law import contact_change
+from arm_dynamics.batch.kernels.contact_impulse import contact_change
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts, contact_row
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
@@ -45,7 +45,7 @@ class ContactEuler(SemiImplicitEuler):
             center = self.data.oMi[joint].act(contact.sphere.center)
             jacobian = pin.getJointJacobian(self.model, self.data, joint, pin.WORLD)
             row = np.array(contact_row(contact, center, jacobian @ v, dt))
-            change, _ = contact_change(row, jacobian, root, v, change, dt)
+            change = contact_change(row, jacobian, root, v, change, dt)
         v += root @ change
         q += dt * (root @ change)
 

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from arm_dynamics.batch.kernels.contact_law import CONTACT, contact_change
+from arm_dynamics.batch.kernels.contact_impulse import CONTACT, contact_change
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts, contact_row
 from arm_dynamics.batch.kernels.symbolic_equations import input_symbols, vector
 from arm_dynamics.batch.kernels.symbolic_math import SX, Symbol, SymbolVector, traced
@@ -61,7 +61,7 @@ class ContactTrace:
             names = ("contact", "jacobian", "root", "change")
             x = input_symbols({**{name: self.sizes[name] for name in names}, "v": n, "dt": 1})
             jacobian = self._of_body(x["jacobian"].reshape(n, 6).T, joint - 1)
-            change, _ = traced(contact_change)(
+            change = traced(contact_change)(
                 x["contact"], jacobian, _lower(x["root"], n), x["v"], x["change"], x["dt"][0]
             )
             yield f"contact_{joint}", f"Contact of body {joint}.", x, {"change": change}

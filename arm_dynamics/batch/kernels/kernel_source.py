@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from arm_dynamics.batch import variation
-from arm_dynamics.batch.kernels.contact_law import CONTACT, FAR, GAP
+from arm_dynamics.batch.kernels.contact_impulse import CONTACT, FAR, GAP
 from arm_dynamics.batch.kernels.emitter import Emitter, by_longest_chain
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction, symbolic_function

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.batch.kernels.contact_law import FAR, GAP, gap_and_normal
+from arm_dynamics.batch.kernels.contact_impulse import FAR, GAP, gap_and_normal
 from arm_dynamics.collision.link_spheres import LinkSphere, link_spheres
 from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.core.arrays import Vector

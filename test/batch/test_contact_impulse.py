@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from arm_dynamics import load_arm
-from arm_dynamics.batch.kernels.contact_law import (
-    contact_axes,
+from arm_dynamics.batch.kernels.contact_impulse import (
     contact_impulse,
     friction_impulse,
     gap_and_normal,
+    normal_and_tangents,
     target_speed,
 )
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
@@ -88,10 +88,10 @@ def test_the_target_speed_closes_a_gap_and_removes_an_overlap_slowly():
 
 
 @given(small, small, small)
-def test_contact_axes_are_orthonormal(x, y, z):
+def test_normal_and_tangents_are_orthonormal(x, y, z):
     normal = np.array([x, y, z + 4])
     normal = (1 if x > 0 else -1) * normal / np.linalg.norm(normal)
-    axes = contact_axes(normal)
+    axes = normal_and_tangents(normal)
     np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
     np.testing.assert_array_equal(axes[0], normal)
 

@@ -10,7 +10,7 @@ References
 ----------
 M. Anitescu, F. Potra, Nonlinear Dynamics 14 (1997), section 3; J. Moré, D. Sorensen, SIAM J. Sci.
 Stat. Comput. 4 (1983), section 3 (the secular equation of ``friction_impulse``); T. Duff et al.,
-J. Computer Graphics Techniques 6 (2017), 1 (``contact_axes``).
+J. Computer Graphics Techniques 6 (2017), 1 (``normal_and_tangents``).
 
 """
 
@@ -78,7 +78,7 @@ def gap_and_normal(
     return where(away, distance, nearest) - radius, rotation @ normal
 
 
-def contact_axes(normal: Any) -> Any:
+def normal_and_tangents(normal: Any) -> Any:
     """Return rows (3, 3): the normal and two tangents."""
     x, y, z = normal
     sign = where(z < 0.0, -1.0, 1.0)
@@ -89,12 +89,10 @@ def contact_axes(normal: Any) -> Any:
     ])  # fmt: skip
 
 
-def contact_change(
-    contact: Any, jacobian: Any, root: Any, v: Any, change: Any, dt: Any
-) -> tuple[Any, Any]:
-    """Return the change Δu (n,) after one more contact, and its impulse (3,) [N·s] in base axes.
+def contact_change(contact: Any, jacobian: Any, root: Any, v: Any, change: Any, dt: Any) -> Any:
+    """Return the change u (n,) of the motion after one more contact.
 
-    v⁺ = v + G u,  W = G Gᵀ the response to impulses: with u the mass is 1.
+    v⁺ = v + G u,  W = G Gᵀ the response to impulses: of u the mass is 1.
 
     Parameters
     ----------
@@ -110,17 +108,15 @@ def contact_change(
         Time step [s].
 
     """
-    axes, (x, y, z) = contact_axes(contact[:3]), contact[3:6]
     gap, friction = contact[GAP:]
-    a, b, c = jacobian[3:]
-    moved = jacobian[:3] + np.array([b * z - c * y, c * x - a * z, a * y - b * x])
-    rows = axes @ moved
+    moved = jacobian[:3] + np.cross(jacobian[3:].T, contact[3:6]).T
+    rows = normal_and_tangents(contact[:3]) @ moved
     through = rows @ root
     A = through @ through.T
     A = A + COMPLIANCE * (A[0, 0] + A[1, 1] + A[2, 2]) * np.eye(3)
     speed = rows @ v + through @ change
     impulse = contact_impulse(A, speed, target_speed(gap, dt), friction)
-    return change + through.T @ impulse, axes.T @ impulse
+    return change + through.T @ impulse
 
 
 def target_speed(gap: Any, dt: Any) -> Any:

@@ -146,8 +146,10 @@ def trace_step(
         outputs["start_q"], outputs["start_v"] = q.copy(), v.copy()
         outputs["drift_time"] = [Symbol(method.drift_fraction) * dt[0]]
     traced(type(method).advance)(method, equations, q, v, act, dt[0])
+    if dry or contacts is not None:
+        mass, explicit = _response_mass(equations, method, q_before, v_before, act, dt[0])
     if dry:  # as Integrator.step
-        outputs["inverse"] = _force_response(equations, method, q_before, v_before, act, dt[0])
+        outputs["inverse"] = _force_response(method, mass, explicit, dt[0])
         sliding = [where(x * y > 0.0, x, 0.0) for x, y in zip(v_before, v, strict=True)]
         forward, backward = equations.dry_friction_bounds_at(sliding)
         outputs["forward"], outputs["backward"] = forward * dt[0], backward * dt[0]
@@ -160,7 +162,6 @@ def trace_step(
     functions = []
     if contacts is not None:
         contact = ContactTrace(contacts, equations.table)
-        mass, _ = _response_mass(equations, method, q_before, v_before, act, dt[0])
         outputs |= contact.step_outputs(equations.chain(q_before), mass, v, dt[0])
         functions = [TracedFunction.of(*parts) for parts in contact.functions()]
         sizes |= contact.sizes
@@ -176,24 +177,6 @@ def symbolic_function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]
     return ca.Function(name, given, results)
 
 
-def _force_response(
-    equations: SymbolicEquationsOfMotion,
-    method: Integrator,
-    q: SymbolVector,
-    v: SymbolVector,
-    act: SymbolVector,
-    dt: Symbol,
-) -> SX:
-    """``friction.force_response`` on symbols, column after column."""
-    mass, explicit = _response_mass(equations, method, q, v, act, dt)
-    inverse = solve_ldl(mass, ca.SX.eye(len(q)))
-    x = -dt.sx * ca.mtimes(inverse, ca.diag(column(explicit)))
-    response = ca.SX.zeros(*inverse.shape)
-    for term in reversed(method.force_response_terms):
-        response = ca.mtimes(x, response) + term * inverse
-    return ca.vec(response)
-
-
 def _response_mass(
     equations: SymbolicEquationsOfMotion,
     method: Integrator,
@@ -205,6 +188,16 @@ def _response_mass(
     """Return M + dt D with the damping that a step treats implicitly, and the other damping."""
     implicit, explicit = method.split_damping(*equations.step_damping(q, v, act, dt))
     return equations.chain(q).mass_matrix() + dt.sx * ca.diag(column(implicit)), explicit
+
+
+def _force_response(method: Integrator, mass: SX, explicit: SymbolVector, dt: Symbol) -> SX:
+    """``friction.force_response`` on symbols, column after column."""
+    inverse = solve_ldl(mass, ca.SX.eye(mass.shape[0]))
+    x = -dt.sx * ca.mtimes(inverse, ca.diag(column(explicit)))
+    response = ca.SX.zeros(*inverse.shape)
+    for term in reversed(method.force_response_terms):
+        response = ca.mtimes(x, response) + term * inverse
+    return ca.vec(response)
 
 
 def trace_pid(trace: StepTrace, spec: PidSpec) -> StepTrace:

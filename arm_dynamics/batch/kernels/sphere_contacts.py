@@ -133,15 +133,15 @@ class SphereContacts:
 
 def _require_closed_form(one: SceneObject) -> None:
     """Raise InvalidValue for an object without a kernel."""
-    where, remedy = f"scene object '{one.name}'", "use backend 'plant'"
+    owner, remedy = f"scene object '{one.name}'", "use backend 'plant'"
     if one.shape.kind not in SHAPES:
         raise InvalidValue(
-            f"{where}: shape = '{one.shape.kind}'; expected {', '.join(SHAPES)} in a kernel;"
+            f"{owner}: shape = '{one.shape.kind}'; expected {', '.join(SHAPES)} in a kernel;"
             f" replace it by boxes or spheres, or {remedy}"
         )
     if one.restitution > 0:
         raise InvalidValue(
-            f"{where}: restitution = {one.restitution:g}; expected 0 in a kernel; {remedy}"
+            f"{owner}: restitution = {one.restitution:g}; expected 0 in a kernel; {remedy}"
         )
 
 
@@ -165,10 +165,13 @@ def _placements(arm: ArmModel) -> list[Any]:
 
 
 def _reach(arm: ArmModel) -> list[tuple[Vector, float]]:
-    """Return for each joint a fixed point (3,) [m], and its largest distance [m] from that."""
+    """Return for each joint a fixed point (3,) [m], and its largest distance [m] from that.
+
+    A prismatic joint can move on beyond its limits.
+    """
     found: list[tuple[Vector, float]] = []
-    for i, body in enumerate(bodies(arm)):
-        travel = max(abs(arm.lower[i]), abs(arm.upper[i])) if body.prismatic else 0.0
+    for body in bodies(arm):
+        travel = np.inf if body.prismatic else 0.0
         if body.parent < 0:
             found.append((body.translation, travel))
         else:

@@ -138,7 +138,7 @@ def test_a_pressing_arm_has_the_force_of_its_torques_at_the_wall():
     root = np.zeros((2, 2))
     root[np.tril_indices(2)] = rows["root"]
     torque = mass_matrix(arm, rows["q"]) @ root @ rows["change"] / DT
-    np.testing.assert_allclose(np.linalg.solve(J.T, torque), -force, rtol=1e-4)
+    np.testing.assert_allclose(np.linalg.solve(J.T, torque), -force, rtol=1e-8)
     np.testing.assert_allclose(rows["v"], 0, atol=1e-6)
 
 
@@ -163,16 +163,16 @@ def test_a_falling_arm_moves_as_that_of_the_plant(dt, tolerance):
                 pin.exp3(np.array([0.2, 0.1, 0.3]))),
 ], ids=lambda one: one.name)  # fmt: skip
 def test_two_contacts_come_to_rest_as_in_the_plant(one):
-    """Two contacts differ by 0.7 mrad: where they have slid to until they stick."""
+    """Two contacts differ by 0.3 mrad: where they have slid to until they stick."""
     arm, q, scene = three_links(), [-0.1, 0.1, 0.3], Scene([one])
     found = moved(arm, q, [0, 0, 0], [0, 0, 0], scene, 0.6)
     expected = plant_after(arm, q, [0, 0, 0], scene, 0.6)
     assert len(expected.contacts)
-    np.testing.assert_allclose(found.q[0, -1], expected.q, atol=2e-3)
+    np.testing.assert_allclose(found.q[0, -1], expected.q, atol=1e-3)
 
 
 def test_a_falling_five_dof_stands_where_that_of_the_plant_stands():
-    """15 mm at the tool after 1 s: 4 mm are missing at the rim of its last cylinder, 10 mm wide."""
+    """10 mm at the tool (measured: 4 mm): 4 mm are missing at the rim of its last cylinder."""
     arm, scene, dt = five_dof(), ground(), 2e-4
     q = np.array([0.0, -0.45, 0.6, 0.0, -0.2])
     outputs = ("q", "v", "tool_position")
@@ -181,7 +181,7 @@ def test_a_falling_five_dof_stands_where_that_of_the_plant_stands():
     data = arm.model.createData()
     pin.framesForwardKinematics(arm.model, data, expected.q)
     tool = data.oMf[arm.model.getFrameId(arm.tool_frame)].translation
-    np.testing.assert_allclose(found.tool_position[0, -1], tool, atol=0.015)
+    np.testing.assert_allclose(found.tool_position[0, -1], tool, atol=0.01)
     assert np.abs(found.v[0, -1]).max() < 0.02
 
 

@@ -63,7 +63,7 @@ def gap_and_normal(
         return offset @ rotation[:, 2] - radius, rotation[:, 2]
     if kind == "sphere":
         distance = _norm(offset)
-        return distance - radius - size[0], offset / distance
+        return distance - radius - size[0], (1.0 / distance) * offset
     local = offset @ rotation
     side = [where(x < 0.0, -1.0, 1.0) for x in local]
     beyond = [abs(x) - 0.5 * s for x, s in zip(local, size, strict=True)]
@@ -73,7 +73,8 @@ def gap_and_normal(
     second = where(beyond[1] >= nearest, 1.0 - first, 0.0)
     face = first, second, 1.0 - first - second
     distance, away = _norm(outside), nearest > 0.0
-    normal = np.array([s * where(away, x / distance, f)
+    inverse = 1.0 / distance
+    normal = np.array([s * where(away, x * inverse, f)
                        for s, x, f in zip(side, outside, face, strict=True)])  # fmt: skip
     return where(away, distance, nearest) - radius, rotation @ normal
 
@@ -143,9 +144,10 @@ def contact_impulse(A: Any, v: Any, target: Any, friction: Any) -> Any:
         Coefficient μ.
 
     """
-    frictionless = maximum((target - v[0]) / A[0, 0], 0.0)
+    mass = 1.0 / A[0, 0]
+    frictionless = maximum((target - v[0]) * mass, 0.0)
     first = friction_impulse(A[1:, 1:], v[1:] + frictionless * A[1:, 0], friction * frictionless, 1)
-    normal = (target - v[0] - A[0, 1:] @ first) / A[0, 0]
+    normal = (target - v[0] - A[0, 1:] @ first) * mass
     normal = minimum(maximum(normal, 0.0), 2.0 * frictionless)
     tangent = friction_impulse(A[1:, 1:], v[1:] + normal * A[1:, 0], friction * normal)
     return np.array([normal, *tangent])

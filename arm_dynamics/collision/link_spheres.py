@@ -44,7 +44,7 @@ def link_spheres(arm: ArmModel) -> list[LinkSphere]:
     found: list[LinkSphere] = []
     for one in convex_parts(shapes)[1].geometryObjects:
         joint, name = int(one.parentJoint), str(arm.model.frames[one.parentFrame].name)
-        sides, radius, middle, turn = _rounded_box(one.geometry)
+        sides, radius, middle, turn = rounded_box(one.geometry)
         counts = [1 if s <= SHORT * radius else 1 + ceil(s / (SPACING * radius)) for s in sides]
         for index in np.ndindex(*counts) if joint > 0 else ():
             at = [s * (i / (n - 1) - 0.5) if n > 1 else 0.0
@@ -58,7 +58,7 @@ def link_spheres(arm: ArmModel) -> list[LinkSphere]:
     )]  # fmt: skip
 
 
-def _rounded_box(geometry: Any) -> tuple[Vector, float, Vector, Matrix]:
+def rounded_box(geometry: Any) -> tuple[Vector, float, Vector, Matrix]:
     """Return sides (3,) [m] and radius [m] of the box of centers, its middle and its rotation."""
     middle, turn = np.zeros(3), np.eye(3)
     if hasattr(geometry, "halfSide"):

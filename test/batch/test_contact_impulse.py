@@ -17,7 +17,7 @@ from arm_dynamics.batch.kernels.contact_impulse import (
     target_speed,
 )
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
-from arm_dynamics.collision.link_spheres import link_spheres
+from arm_dynamics.collision.link_spheres import link_spheres, rounded_box
 from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.collision.scene_shapes import object_shape
 from arm_dynamics.core.errors import InvalidValue
@@ -125,10 +125,13 @@ def test_gaps_are_those_of_coal_and_normals_their_gradients(shape):
 # Spheres of links -------------------------------------------------------------------------------
 
 
-def one_link(geometry):
+def one_link_urdf(geometry):
     shape = f"<collision><geometry>{geometry}</geometry></collision>"
-    urdf = chain({}).urdf.replace('<link name="J1_link">', f'<link name="J1_link">{shape}')
-    return link_spheres(parse_arm(urdf))
+    return chain({}).urdf.replace('<link name="J1_link">', f'<link name="J1_link">{shape}')
+
+
+def one_link(geometry):
+    return link_spheres(parse_arm(one_link_urdf(geometry)))
 
 
 def test_spheres_lie_within_the_shape_and_touch_its_sides():
@@ -148,6 +151,31 @@ def test_spheres_lie_within_the_shape_and_touch_its_sides():
     np.testing.assert_allclose(high, [0.15, 0.1, 0.05])
     np.testing.assert_allclose(low, -high)
     assert sum(s.end for s in box) == 4
+
+
+def test_a_mesh_is_the_box_of_its_principal_axes(tmp_path):
+    """Spheres of a mesh of a rotated box: those of the box, rotated; end to end along each axis."""
+    turn = pin.exp3(np.array([0, 0, 0.4]))
+    corners = (np.array([*np.ndindex(2, 2, 2)]) - 0.5) * [0.3, 0.2, 0.1] @ turn.T
+    mesh = tmp_path / "box.obj"
+    faces = "1 2 4 3", "5 7 8 6", "1 5 6 2", "3 4 8 7", "1 3 7 5", "2 6 8 4"
+    mesh.write_text("".join(
+        [*(f"v {x} {y} {z}\n" for x, y, z in corners), *(f"f {face}\n" for face in faces)]
+    ))  # fmt: skip
+    (tmp_path / "arm.urdf").write_text(one_link_urdf('<mesh filename="box.obj"/>'))
+    found = link_spheres(load_arm(tmp_path / "arm.urdf"))
+    expected = one_link('<box size="0.3 0.2 0.1"/>')
+    for sphere in expected:
+        distances = [np.linalg.norm(turn @ sphere.center - one.center) for one in found]
+        assert min(distances) < 1e-6
+    np.testing.assert_allclose([one.radius for one in found], 0.05, atol=1e-6)
+    assert len(found) == len(expected)
+
+
+def test_a_capsule_has_its_ends():
+    coal = pytest.importorskip("coal")
+    sides, radius, _, _ = rounded_box(coal.Capsule(0.1, 0.5))
+    np.testing.assert_allclose([*sides, radius], [0, 0, 0.5, 0.1])
 
 
 def test_a_sphere_within_another_one_of_its_link_is_omitted():

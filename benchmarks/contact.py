@@ -3,7 +3,8 @@
     python benchmarks/contact.py
 
 Both simulate the same bodies with steps of 1 ms: a cube at rest on the ground, and a cube of half
-the heaviest mass between two jaws that press with 5 N each.
+the heaviest mass between two jaws that press with 5 N each. The last table compares rollouts of
+generated kernels with and without a scene, in turn on one core.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import mujoco
 import numpy as np
 from machine import machine
 
+from arm_dynamics import load_arm
+from arm_dynamics.batch import rollout
 from arm_dynamics.collision import Scene, SceneObject
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model import Shape
@@ -98,6 +101,37 @@ def mujoco_model(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
     return model, data
 
 
+def rollouts() -> None:
+    """Print the steps per second of 512 rollouts of five_dof, above a scene and in contact."""
+    arm, random = load_arm("five_dof"), np.random.default_rng(0)
+    ground = SceneObject("ground", Shape("ground", ()))
+    box = SceneObject("box", Shape("box", (0.1, 0.1, 0.1)), np.array([0.45, 0, 0.05]))
+    ball = SceneObject("ball", Shape("sphere", (0.05,)), np.array([0.3, 0.3, 0.05]))
+    scenes = {
+        "none": Scene(),
+        "ground": Scene([ground]),
+        "ground, box, sphere": Scene([ground, box, ball]),
+    }
+    above, down = (
+        np.hstack([q + 0.05 * random.normal(size=(512, 5)), np.zeros((512, 5))])
+        for q in (arm.configuration("initial"), [0, -0.32, 0.59, 0, -1.13])
+    )
+    print("\n| scene | start | steps a rollout | M steps/s | of those without a scene |")
+    print("|---|---|---|---|---|")
+    for steps in (32, 1000):
+        for start, states in (("above", above), ("on the ground", down)):
+            best = dict.fromkeys(scenes, np.inf)
+            for _ in range(11):
+                for name, scene in scenes.items():
+                    begin = perf_counter()
+                    rollout(arm, states, np.zeros(5), 1e-4, interface="effort", scene=scene,
+                            steps_per_command=steps, outputs=(), threads=1)  # fmt: skip
+                    best[name] = min(best[name], perf_counter() - begin)
+            for name, seconds in best.items():
+                rate, ratio = 512e-6 * steps / seconds, best["none"] / seconds
+                print(f"| {name} | {start} | {steps} | {rate:.3g} | {ratio:.2f} |", flush=True)
+
+
 def main() -> None:
     """Print the times of a step and the creep in a minute."""
     print(machine())
@@ -125,6 +159,7 @@ def main() -> None:
         f"creep of the grasped cube: {creep:.1e} m in {SECONDS} s;"
         f" MuJoCo {peer:.1e} m in {PEER_SECONDS} s"
     )
+    rollouts()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from arm_dynamics.batch.kernels.kernel_cache import KernelOptions, KernelRejecte
 from arm_dynamics.batch.kernels.kernel_check import check_kernel
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, trace_step
 from arm_dynamics.batch.kernels.symbolic_math import Symbol, symbols, traced
-from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
+from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain, inverse_root
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.bodies import bodies
@@ -70,6 +70,25 @@ def test_rigid_body_dynamics_on_symbols_equals_pinocchio(arm):
         np.testing.assert_allclose(
             np.array(mass(state[0])), rigid_body.mass_matrix(arm, state[0]), rtol=1e-12, atol=1e-13
         )
+
+
+@pytest.mark.parametrize("name", [*ARMS, "so101"])
+def test_placements_and_the_root_of_the_inverse_mass_on_symbols_equal_pinocchio(name):
+    arm = load_arm(name)
+    q, table, value = ca.SX.sym("q", arm.nv), bodies(arm), np.linspace(-1, 1, arm.nv)
+    chain_ = Chain(table, arm.gravity, ca.vertsplit(q))
+    places, root = chain_.placements(), inverse_root(chain_.mass_matrix())
+    found = ca.Function("f", [q], [x for place in places for x in place] + [root])(value)
+    data = arm.model.createData()
+    pin.forwardKinematics(arm.model, data, value)
+    for i, body in enumerate(table):
+        place = data.oMi[i + 1]
+        np.testing.assert_allclose(np.array(found[2 * i]), place.rotation @ body.turn, atol=1e-14)
+        np.testing.assert_allclose(np.array(found[2 * i + 1])[:, 0], place.translation, atol=1e-14)
+    G = np.array(found[-1])
+    np.testing.assert_array_equal(G, np.tril(G))
+    identity = G.T @ rigid_body.mass_matrix(arm, value) @ G
+    np.testing.assert_allclose(identity, np.eye(arm.nv), atol=1e-12)
 
 
 # Motor equations on symbols ---------------------------------------------------------------------

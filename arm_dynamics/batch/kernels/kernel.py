@@ -115,7 +115,9 @@ class Kernel:
         with casadi_required(f"kernel of arm '{arm.name}'"):
             from arm_dynamics.batch.kernels.kernel_source import module_source  # noqa: PLC0415
             from arm_dynamics.batch.kernels.step_trace import trace_pid, trace_step  # noqa: PLC0415
-        trace = trace_step(arm, options.integrator, options.interface, options.vary)
+        trace = trace_step(
+            arm, options.integrator, options.interface, options.vary, options.contacts
+        )
         if options.pid is not None:
             trace = trace_pid(trace, options.pid)
         title = f"{options.integrator}, {options.interface}, {options.precision}."

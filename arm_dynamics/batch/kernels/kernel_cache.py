@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from threading import RLock
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -35,6 +35,9 @@ from arm_dynamics.core.requirements import to_install
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
+
+if TYPE_CHECKING:
+    from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
 
 _LOADED: dict[Path, Any] = {}
 """Modules by source file, and with the constants of an arm by the file of these."""
@@ -69,6 +72,8 @@ class KernelOptions:
         SIMD lanes: rollouts side by side.
     pid : PidSpec, optional
         PID controller inside the kernel.
+    contacts : SphereContacts, optional
+        Contacts with the objects of a scene.
 
     Raises
     ------
@@ -83,6 +88,7 @@ class KernelOptions:
     precision: str = "float64"
     lanes: int = 32
     pid: PidSpec | None = None
+    contacts: SphereContacts | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in AGREEMENT:
@@ -95,7 +101,10 @@ class KernelOptions:
     def key(self) -> tuple[Any, ...]:
         """All options, to be hashed."""
         pid = None if self.pid is None else (*self.pid.key, arm_fingerprint(self.pid.arm))
-        return self.integrator, self.interface, self.vary, self.precision, self.lanes, pid
+        contacts = () if self.contacts is None else (self.contacts.key,)
+        return (
+            self.integrator, self.interface, self.vary, self.precision, self.lanes, pid, *contacts,
+        )  # fmt: skip
 
 
 def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pinocchio as pin
 
 from arm_dynamics.batch.kernels.kernel_cache import (
     AGREEMENT,
@@ -28,10 +29,15 @@ from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
 
+if TYPE_CHECKING:
+    from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
+
 TRIAL_PERIOD = 2e-3
 """Control period [s] of the comparison."""
 GRID = 2.0**-12
 """Resolution of random positions and velocities: their sums are exact in single precision."""
+CANDIDATES = 200
+"""Random configurations of which those in contact are compared."""
 CHECKED_LANES, TICKS, STEPS = 8, 3, 2
 """Compared lanes, successive ticks, and time steps per period."""
 
@@ -60,8 +66,11 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
     """Return random values of all rows that a block is given."""
     random, shape = np.random.default_rng(1), (options.lanes, arm.nv)
     lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
+    q = random.uniform(lower, upper, shape)
+    if options.contacts is not None:
+        q = _near_contact(arm, options.contacts, random.uniform(lower, upper, (CANDIDATES, arm.nv)))
     rows = {
-        "q": _on_grid(random.uniform(lower, upper, shape)),
+        "q": _on_grid(np.resize(q, shape)),
         "v": _on_grid(random.uniform(-1, 1, shape)),
         "act": arm.initial_act + 0.01 * random.uniform(size=(options.lanes, arm.na)),
         "command": random.uniform(-5, 5, shape),
@@ -71,6 +80,23 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
     if options.pid is not None:
         rows |= _random_pid_inputs(options.pid, rows["q"], random)
     return rows
+
+
+def _near_contact(arm: ArmModel, contacts: SphereContacts, q: Matrix) -> Matrix:
+    """Return the configurations of ``q`` with the smallest gap of each contact.
+
+    Those of the last contacts of each body are first: each function of a kernel is compared.
+    """
+    data, gaps = arm.model.createData(), np.empty((len(contacts.contacts), len(q)))
+    for k, one in enumerate(q):
+        pin.forwardKinematics(arm.model, data, one)
+        for i, contact in enumerate(contacts.contacts):
+            sphere = contact.sphere
+            gaps[i, k] = contact.gap(data.oMi[sphere.joint].act(sphere.center))
+    last = np.cumsum(list(contacts.counts.values())) - 1
+    order = np.concatenate([last, np.delete(np.arange(len(gaps)), last)])
+    found: Matrix = q[np.argmin(gaps[order], axis=1)]
+    return found
 
 
 def _random_pid_inputs(spec: PidSpec, q: Matrix, random: np.random.Generator) -> dict[str, Matrix]:
@@ -108,6 +134,10 @@ class _Trial:
         """Compare positions, velocities, actuator states and efforts after a step."""
         x, commands = self.start.copy(), self.rows("command")
         plant = Plant(self.arm, self.options.integrator)
+        if self.options.contacts is not None:
+            from arm_dynamics.batch.kernels.contact_integrator import ContactEuler  # noqa: PLC0415
+
+            plant.integrator = ContactEuler(self.arm, self.options.contacts)
         self.module.step(x)
         before = {name: self.rows(name) for name in ("q", "v", "act")}
         for k in self.lanes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import indent
 
 import numba
 import numpy as np
 
 from arm_dynamics.batch import variation
+from arm_dynamics.batch.kernels.contact_impulse import CONTACT, FAR, GAP
 from arm_dynamics.batch.kernels.emitter import Emitter, by_longest_chain
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction, symbolic_function
@@ -53,8 +54,15 @@ step_lanes = lane_loop("""
 def step(x):
     """Advance every lane by one time step; return whether any diverged."""
     diverged = step_lanes(x)
-{friction}
+{impulses}
     return diverged
+'''
+
+LANE_FUNCTION = '''
+
+{name}_lanes = lane_loop("""
+{lines}
+""", PRECISION, LANES, FIRST_CONSTANT)
 '''
 
 FUNCTION = '''
@@ -122,6 +130,30 @@ for i in range({n}):
 """
 
 
+CONTACTS = """\
+# Contact: impulses of one contact after the other, u of v⁺ = v + G u. A contact without effect in
+# all lanes is omitted.
+touched = False
+for r in range({n} * LANES):
+    x[{change} * LANES + r] = ZERO
+{bodies}
+if touched:
+    contact_motion_lanes(x)\
+"""
+CONTACTS_OF_BODY = """\
+for k in range({first}, {last}, {size}):
+    nearest = F({far})
+    for l in range(LANES):
+        gap = x[(k + {gap}) * LANES + l]
+        nearest = gap if gap < nearest else nearest
+    if nearest < F({far}):
+        touched = True
+        for r in range({size} * LANES):
+            x[{contact} * LANES + r] = x[k * LANES + r]
+        contact_{joint}_lanes(x)\
+"""
+
+
 def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> ModuleSource:
     """Return the module of a traced step.
 
@@ -143,12 +175,16 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
         layout = Layout.of({**layout.sizes, **solver})
     first, constants = layout.first, dict[float, str]()
     rows = {name: row for name, row in first.items() if "." not in name}
-    friction = indent(DRY_FRICTION.format(n=n, sweeps=SWEEPS, **rows), " " * 4) if dry else ""
+    impulses = [contact_text(trace.contacts, n, rows)] if trace.contacts else []
+    impulses += [DRY_FRICTION.format(n=n, sweeps=SWEEPS, **rows)] if dry else []
     texts = []
     for function in trace.functions:
         lines = function_lines(function, layout, constants)
         if function.name == "step":
-            texts.append(STEP.format(lines=lines, friction=friction))
+            after = indent("\n".join(impulses), " " * 4)
+            texts.append(STEP.format(lines=lines, impulses=after))
+        elif function.name not in FUNCTIONS:
+            texts.append(LANE_FUNCTION.format(name=function.name, lines=lines))
         else:
             name, purpose = function.name, function.purpose
             texts.append(FUNCTION.format(name=name, purpose=purpose, lines=lines))
@@ -161,6 +197,21 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
     )
     head = head_text(title, with_constant_rows(layout, lanes, len(constants)), lanes, precision)
     return ModuleSource("".join([head, *texts, loop]), tuple(constants))
+
+
+def contact_text(contacts: Mapping[int, int], n: int, rows: Mapping[str, int]) -> str:
+    """Return the lines that execute the contacts, body after body."""
+    first, bodies = rows["contacts"], []
+    for joint, count in contacts.items():
+        last = first + count * CONTACT
+        bodies.append(
+            CONTACTS_OF_BODY.format(
+                first=first, last=last, size=CONTACT, gap=GAP, far=FAR, joint=joint,
+                contact=rows["contact"],
+            )
+        )  # fmt: skip
+        first = last
+    return CONTACTS.format(n=n, change=rows["change"], bodies="\n".join(bodies))
 
 
 def head_text(title: str, layout: Layout, lanes: int, precision: str) -> str:

@@ -31,6 +31,8 @@ class BodyFrame:
         Origin in the parent's frame, shape (3,).
     inertia : Inertia
         Inertia about the origin.
+    body : Rotation or None
+        Rotation of the body about z in this frame; None if the frame rotates with the body.
 
     """
 
@@ -38,6 +40,7 @@ class BodyFrame:
     turn: Rotation | None
     translation: SX
     inertia: Inertia
+    body: Rotation | None = None
 
     def to_parent(self, vector: SX) -> SX:
         """Return a vector of this frame in the parent's axes."""
@@ -87,7 +90,7 @@ def frames(table: Sequence[Body], q: Sequence[SX]) -> list[BodyFrame]:
             translation = translation + sx(body.rotation[:, 2]) * q[i]
         fixed = ca.SX.eye(3) if grouped else sx(body.rotation)
         if fixed_axes[i] and turn is not None:
-            found.append(BodyFrame(fixed, None, translation, own.rotated_about_z(turn)))
+            found.append(BodyFrame(fixed, None, translation, own.rotated_about_z(turn), turn))
         else:
             found.append(BodyFrame(fixed, turn, translation, own))
     return found

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from arm_dynamics.batch import variation
+from arm_dynamics.batch.kernels.contact_trace import ContactTrace
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.pid_spec import GAINS, PidSpec
+from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
 from arm_dynamics.batch.kernels.symbolic_equations import (
     SymbolicEquationsOfMotion,
     column,
@@ -73,6 +75,8 @@ class StepTrace:
         Rows, one after the other, that are written at the start of each period.
     has_dry_friction : bool
         Whether the impulse of dry friction follows the step.
+    contacts : Mapping[int, int]
+        Joint to the number of contacts of its body, which follow the step.
 
     """
 
@@ -80,14 +84,21 @@ class StepTrace:
     functions: tuple[TracedFunction, ...]
     inputs: tuple[str, ...]
     has_dry_friction: bool
+    contacts: Mapping[int, int] = field(default_factory=dict)
 
 
-def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[str]) -> StepTrace:
+def trace_step(
+    arm: ArmModel,
+    integrator: str,
+    interface: str,
+    vary: Sequence[str],
+    contacts: SphereContacts | None = None,
+) -> StepTrace:
     """Trace one time step of the plant.
 
     Inputs are the rows q, v, act, command, dt and the varied ones; outputs q, v, act and effort.
-    With dry friction, q and v are those before its impulse; the bounds f dt and b dt and M⁻¹ are
-    outputs too.
+    With dry friction or contact, q and v are those before their impulses; what the impulses depend
+    on are outputs too.
 
     Parameters
     ----------
@@ -99,6 +110,8 @@ def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[st
         Command interface.
     vary : sequence of str
         Quantities that become inputs.
+    contacts : SphereContacts, optional
+        Contacts with the objects of a scene.
 
     Raises
     ------
@@ -133,8 +146,10 @@ def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[st
         outputs["start_q"], outputs["start_v"] = q.copy(), v.copy()
         outputs["drift_time"] = [Symbol(method.drift_fraction) * dt[0]]
     traced(type(method).advance)(method, equations, q, v, act, dt[0])
+    if dry or contacts is not None:
+        mass, explicit = _response_mass(equations, method, q_before, v_before, act, dt[0])
     if dry:  # as Integrator.step
-        outputs["inverse"] = _force_response(equations, method, q_before, v_before, act, dt[0])
+        outputs["inverse"] = _force_response(method, mass, explicit, dt[0])
         sliding = [where(x * y > 0.0, x, 0.0) for x, y in zip(v_before, v, strict=True)]
         forward, backward = equations.dry_friction_bounds_at(sliding)
         outputs["forward"], outputs["backward"] = forward * dt[0], backward * dt[0]
@@ -143,9 +158,16 @@ def trace_step(arm: ArmModel, integrator: str, interface: str, vary: Sequence[st
     outputs |= {"q": q, "v": v, "act": act, "effort": equations.effort}
     friction = {"start_q": n, "start_v": n, "drift_time": 1}
     friction |= {"forward": n, "backward": n, "inverse": n * n}
-    layout = Layout.of({**sizes, "effort": n, **(friction if dry else {})})
+    sizes |= {"effort": n, **(friction if dry else {})}
+    functions = []
+    if contacts is not None:
+        contact = ContactTrace(contacts, equations.table)
+        outputs |= contact.step_outputs(equations.chain(q_before), mass, v, dt[0])
+        functions = [TracedFunction.of(*parts) for parts in contact.functions()]
+        sizes |= contact.sizes
     step = TracedFunction.of("step", "One time step.", inputs, outputs)
-    return StepTrace(layout, (step,), ("command",), dry)
+    counts = {} if contacts is None else contacts.counts
+    return StepTrace(Layout.of(sizes), (step, *functions), ("command",), dry, counts)
 
 
 def symbolic_function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
@@ -155,18 +177,22 @@ def symbolic_function(name: str, inputs: dict[str, Any], outputs: dict[str, Any]
     return ca.Function(name, given, results)
 
 
-def _force_response(
+def _response_mass(
     equations: SymbolicEquationsOfMotion,
     method: Integrator,
     q: SymbolVector,
     v: SymbolVector,
     act: SymbolVector,
     dt: Symbol,
-) -> SX:
-    """``friction.force_response`` on symbols, column after column."""
+) -> tuple[SX, SymbolVector]:
+    """Return M + dt D with the damping that a step treats implicitly, and the other damping."""
     implicit, explicit = method.split_damping(*equations.step_damping(q, v, act, dt))
-    mass = equations.chain(q).mass_matrix() + dt.sx * ca.diag(column(implicit))
-    inverse = solve_ldl(mass, ca.SX.eye(len(q)))
+    return equations.chain(q).mass_matrix() + dt.sx * ca.diag(column(implicit)), explicit
+
+
+def _force_response(method: Integrator, mass: SX, explicit: SymbolVector, dt: Symbol) -> SX:
+    """``friction.force_response`` on symbols, column after column."""
+    inverse = solve_ldl(mass, ca.SX.eye(mass.shape[0]))
     x = -dt.sx * ca.mtimes(inverse, ca.diag(column(explicit)))
     response = ca.SX.zeros(*inverse.shape)
     for term in reversed(method.force_response_terms):
@@ -201,7 +227,7 @@ def trace_pid(trace: StepTrace, spec: PidSpec) -> StepTrace:
     metrics = _updated_metrics(rows, spec.arm.nv)
     score = TracedFunction.of("score", "Update of the metrics by a period.", rows, metrics)
     functions = (*trace.functions, tick, score)
-    return StepTrace(layout, functions, tuple(spec.inputs), trace.has_dry_friction)
+    return replace(trace, layout=layout, functions=functions, inputs=tuple(spec.inputs))
 
 
 def _tick(rows: SymbolRows, spec: PidSpec) -> SymbolRows:

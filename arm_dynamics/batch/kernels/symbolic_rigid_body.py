@@ -8,7 +8,15 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from arm_dynamics.batch.kernels.spatial_inertia import BodyFrame, Inertia, entries, frames, sx
+from arm_dynamics.batch.kernels.spatial_inertia import (
+    BodyFrame,
+    Inertia,
+    Rotation,
+    entries,
+    frames,
+    rotated_about_z,
+    sx,
+)
 from arm_dynamics.batch.kernels.symbolic_math import SX
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.bodies import Body
@@ -29,21 +37,38 @@ def solve_ldl(mass: SX, right: SX) -> SX:
     R. Featherstone, Rigid Body Dynamics Algorithms (2008), section 6.5.
 
     """
-    n = mass.shape[0]
-    rest, lower, x = ca.SX(mass), ca.SX.zeros(n, n), ca.SX(right)
-    inverse: list[SX] = [None] * n
+    n, (lower, inverse), x = mass.shape[0], factor_ldl(mass), ca.SX(right)
     for k in reversed(range(n)):
-        inverse[k] = 1 / rest[k, k]
-        for i in [i for i in range(k) if not rest[k, i].is_zero()]:
-            lower[k, i] = rest[k, i] * inverse[k]
-            for j in range(i + 1):
-                rest[i, j] -= lower[k, i] * rest[k, j]
+        for i in range(k):
             x[i, :] -= lower[k, i] * x[k, :]
     for k in range(n):
         x[k, :] *= inverse[k]
         for i in range(k):
             x[k, :] -= lower[k, i] * x[i, :]
     return x
+
+
+def factor_ldl(mass: SX) -> tuple[SX, list[SX]]:
+    """Return the unit lower triangular L (n, n) and the entries of D⁻¹ (n,) of M = Lᵀ D L."""
+    n = mass.shape[0]
+    rest, lower, inverse = ca.SX(mass), ca.SX.eye(n), [ca.SX(1)] * n
+    for k in reversed(range(n)):
+        inverse[k] = 1 / rest[k, k]
+        for i in [i for i in range(k) if not rest[k, i].is_zero()]:
+            lower[k, i] = rest[k, i] * inverse[k]
+            for j in range(i + 1):
+                rest[i, j] -= lower[k, i] * rest[k, j]
+    return lower, inverse
+
+
+def inverse_root(mass: SX) -> SX:
+    """Return the lower triangular G (n, n) of M⁻¹ = G Gᵀ: G = L⁻¹ D^(-1/2)."""
+    lower, inverse = factor_ldl(mass)
+    n, root = mass.shape[0], ca.SX.eye(mass.shape[0])
+    for k in range(n):
+        for i in range(k):
+            root[k, :] -= lower[k, i] * root[i, :]
+    return ca.mtimes(root, ca.diag(ca.sqrt(ca.vertcat(*inverse))))
 
 
 class Chain:
@@ -109,6 +134,20 @@ class Chain:
                 composite[body.parent] += self.frames[i].inertia_in_parent(composite[i])
         return matrix
 
+    def placements(self) -> list[tuple[SX, SX]]:
+        """Return rotation (3, 3) and origin (3,) of each body in base axes."""
+        placed: list[tuple[SX, SX]] = []
+        for body, frame in zip(self.table, self.frames, strict=True):
+            rotation, origin = ca.SX.eye(3), ca.SX.zeros(3)
+            if body.parent >= 0:
+                rotation, origin = placed[body.parent]
+            origin = origin + rotation @ frame.translation
+            placed.append((_turned(rotation @ frame.fixed, frame.turn), origin))
+        return [
+            (_turned(rotation, frame.body), origin)
+            for (rotation, origin), frame in zip(placed, self.frames, strict=True)
+        ]
+
     def _loads(self, v: Sequence[SX], a: Sequence[SX]) -> list[Any]:
         """Return the inertial moment n and force f of each body, without its children.
 
@@ -134,6 +173,13 @@ class Chain:
             moment = inertia.turning @ turning + _gyroscopic(inertia.turning, w)
             loads.append((moment + ca.cross(inertia.moment, linear), force))
         return loads
+
+
+def _turned(rotation: SX, turn: Rotation | None) -> SX:
+    """Return R Rz: a rotation about z before R."""
+    if turn is None:
+        return rotation
+    return ca.horzcat(*[rotated_about_z(rotation[i, :].T, (turn[0], -turn[1])) for i in range(3)]).T
 
 
 def _field(w: SX, turning: SX) -> SX:

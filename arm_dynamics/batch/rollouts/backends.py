@@ -14,15 +14,18 @@ from arm_dynamics.batch import variation
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.batch.rollouts.inputs import InitialStates
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.integrators import find_integrator
 from arm_dynamics.simulation.plant import Plant
+from arm_dynamics.simulation.simulation import new_plant
 
 if TYPE_CHECKING:
     from arm_dynamics.batch.kernels.kernel import Kernel  # needs numba, which is optional
+    from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
 
 Records = Mapping[str, FloatArray]
 """Name of an output -> array (batch, records, size), to be filled from the front."""
@@ -132,8 +135,7 @@ class PlantStepper(BatchStepper):
     def __init__(
         self,
         arm: ArmModel,
-        integrator: str,
-        interface: str,
+        setup: Setup,
         start: InitialStates,
         dt: Vector,
         varied: Mapping[str, Matrix],
@@ -141,12 +143,12 @@ class PlantStepper(BatchStepper):
         super().__init__(start.size)
         self.q, self.v, self.act = start.q.copy(), start.v.copy(), start.act.copy()
         self.effort = np.full_like(start.q, np.nan)
-        self.dt, self.interface = dt, interface
+        self.dt, self.interface = dt, setup.interface
         arms = [
             variation.rollout_arm(arm, {name: values[k] for name, values in varied.items()})
             for k in range(self.size if varied else 1)
         ]
-        self.plants = [Plant(one, integrator) for one in arms]
+        self.plants = [new_plant(one, setup.integrator, setup.scene) for one in arms]
 
     def advance(
         self, commands: FloatArray, steps_per_command: int, record_every: int, records: Records
@@ -218,11 +220,12 @@ BLOCK = 32
 
 
 class Setup(NamedTuple):
-    """Integrator, command interface and precision."""
+    """Integrator, command interface, precision and the fixed objects around the arm."""
 
     integrator: str
     interface: str
     precision: str
+    scene: Scene = EMPTY_SCENE
 
 
 MakeStepper = Callable[[InitialStates, Vector, Mapping[str, Matrix]], BatchStepper]
@@ -242,7 +245,7 @@ def select_backend(
     arm : ArmModel
         Nominal arm.
     setup : Setup
-        Integrator, command interface and precision.
+        Integrator, command interface, precision and scene.
     vary : sequence of str
         Quantities that differ between rollouts.
     pid : PidSpec, optional
@@ -253,7 +256,8 @@ def select_backend(
     UnknownName
         If the backend, integrator, precision or a varied quantity does not exist.
     InvalidValue
-        If the requested backend cannot simulate this arm; the message states the reason.
+        If the requested backend cannot simulate this arm, or the generated kernels this scene,
+        which "auto" does not replace by the plant; the message states the reason.
 
     """
     find_integrator(setup.integrator)
@@ -265,11 +269,11 @@ def select_backend(
     def plant_stepper(
         start: InitialStates, dt: Vector, varied: Mapping[str, Matrix]
     ) -> BatchStepper:
-        return PlantStepper(arm, setup.integrator, setup.interface, start, dt, varied)
+        return PlantStepper(arm, setup, start, dt, varied)
 
     if backend == "plant":
         return "plant", plant_stepper
-    generated = _generated(arm, setup, vary, pid)
+    generated = _generated(arm, setup, vary, pid, _contacts(arm, setup))
     if not isinstance(generated, str):
         return "generated", generated
     if backend == "generated":
@@ -281,16 +285,35 @@ def select_backend(
     return "plant", plant_stepper
 
 
+def _contacts(arm: ArmModel, setup: Setup) -> SphereContacts | None:
+    """Return the contacts with the objects of the scene, None without any; raises InvalidValue."""
+    if not len(setup.scene):
+        return None
+    from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts  # noqa: PLC0415
+
+    if setup.integrator != "semi_implicit_euler":
+        raise InvalidValue(
+            f"integrator = '{setup.integrator}'; expected 'semi_implicit_euler' in a scene: the"
+            " other integrators have no contact"
+        )
+    contacts = SphereContacts.of(arm, setup.scene)
+    return contacts if contacts.contacts else None
+
+
 def _generated(
-    arm: ArmModel, setup: Setup, vary: Sequence[str], pid: PidSpec | None
+    arm: ArmModel,
+    setup: Setup,
+    vary: Sequence[str],
+    pid: PidSpec | None,
+    contacts: SphereContacts | None,
 ) -> MakeStepper | str:
     """Return the function that makes steppers with a kernel, or why no kernel exists."""
     try:  # numba is optional
         from arm_dynamics.batch.kernels.kernel import Kernel  # noqa: PLC0415
         from arm_dynamics.batch.kernels.kernel_cache import KernelOptions  # noqa: PLC0415
 
-        integrator, interface, precision = setup
-        options = KernelOptions(integrator, interface, tuple(vary), precision, BLOCK, pid)
+        integrator, interface, precision, _ = setup
+        options = KernelOptions(integrator, interface, tuple(vary), precision, BLOCK, pid, contacts)
         kernel = Kernel(arm, options)
     except UnknownName:
         raise

@@ -51,6 +51,7 @@ from arm_dynamics.batch.rollouts.task_runner import (
     stepper_factory,
 )
 from arm_dynamics.batch.variation import variable_names
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.controllers.pid import FEEDFORWARD, Pid
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
@@ -81,6 +82,7 @@ def rollout_closed_loop(
     duration: float,
     *,
     interface: str | None = None,
+    scene: Scene = EMPTY_SCENE,
     vary: Mapping[str, ArrayLike] | None = None,
     one_period_delay: bool = False,
     noise: MeasurementNoise | None = None,
@@ -116,6 +118,8 @@ def rollout_closed_loop(
     interface : str, optional
         "effort" (default), or "voltage": for a controller the voltage that gives its effort with
         the motors of its model at 25 °C.
+    scene : Scene
+        As of ``rollout``.
     vary : Mapping[str, ArrayLike], optional
         As of ``rollout``; in addition "gains.p" ..., (batch,) or (batch, nv).
     one_period_delay : bool
@@ -169,7 +173,7 @@ def rollout_closed_loop(
     by = "effort" if interface is None else check_type(str, "interface", interface)
     sizes = output_sizes(arm, outputs)
     task = RolloutTask(
-        arm, backend, Setup(integrator, by, precision),
+        arm, backend, Setup(integrator, by, precision, inputs.check_scene(scene)),
         start=broadcast_start(inputs.initial_states(arm, states), size),
         commands=control_rows(table, late, errors),
         dt=inputs.time_steps(dt, size), varied=inputs.variations(arm, varied, size),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch import variation
+from arm_dynamics.collision.scene import Scene
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import (
     FloatArray,
@@ -227,6 +228,17 @@ def _require_same_states(arm: ArmModel, backlash: Matrix) -> None:
             f"rollout {k}, joint '{arm.joint_names[i]}': backlash = {backlash[k, i]:g} rad;"
             f" expected {expected} as in the nominal arm, which decides the actuator states"
         )
+
+
+def check_scene(scene: Scene) -> Scene:
+    """Return a scene of fixed objects; raises InvalidValue."""
+    for one in check_type(Scene, "scene", scene, "load_scene(...)"):
+        if not one.is_fixed:
+            raise InvalidValue(
+                f"scene object '{one.name}': mass = {one.mass:g} kg; expected 0: the objects of"
+                " rollouts do not move; set mass 0, or use Simulation"
+            )
+    return scene
 
 
 def check_mapping(vary: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:

@@ -19,6 +19,7 @@ from arm_dynamics.batch.rollouts.rollout_task import (
     require_memory_limit,
 )
 from arm_dynamics.batch.rollouts.task_runner import Execution, Progress, execute
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.argument_checks import check_names
 from arm_dynamics.core.arrays import check_float, check_int
 from arm_dynamics.core.errors import InvalidValue, UnknownName
@@ -37,6 +38,7 @@ def rollout(
     dt: ArrayLike,
     *,
     interface: str,
+    scene: Scene = EMPTY_SCENE,
     steps_per_command: int = 1,
     record_every: int = 1,
     outputs: Sequence[str] = ("q", "v"),
@@ -67,6 +69,8 @@ def rollout(
         Time step [s], one for all or (batch,).
     interface : str
         Command interface.
+    scene : Scene
+        Fixed objects that the links touch, see ``sphere_contacts``: ground, spheres and boxes.
     steps_per_command : int
         Time steps for which each command is held.
     record_every : int
@@ -110,7 +114,7 @@ def rollout(
     steps_per_command = check_int("steps_per_command", steps_per_command, lower=1)
     sizes = output_sizes(arm, outputs)
     dts, varied = inputs.time_steps(dt, size), inputs.variations(arm, vary, size)
-    setup = Setup(integrator, interface, precision)
+    setup = Setup(integrator, interface, precision, inputs.check_scene(scene))
     record_every = check_record_every(record_every, table.shape[1] * steps_per_command, sizes)
     name, _ = select_backend(backend, arm, setup, tuple(varied))
     task = RolloutTask(

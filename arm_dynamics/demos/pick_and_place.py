@@ -45,7 +45,7 @@ HEIGHT, LIFT = 0.0165, 0.05
 """Height [m] of the tool in a grasp, and of the lift above it."""
 CLEARANCE = 0.006
 """Smallest distance [m] of the links from each other and from the table."""
-OPEN, CLOSED = 0.45, 0.1
+OPEN, CLOSED = 0.45, 0.08
 """References of the gripper [rad]; at CLOSED the jaws are nearer than the cube is wide."""
 REST = 0.1
 """Time [s] between two motions."""

@@ -48,12 +48,12 @@ STEEL = "#8A8F98"
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry the cube to and fro in real time until Ctrl-C or --count, then write figures."""
+    """Carry the cube back and forth in real time until Ctrl-C or --count, then write figures."""
     options = command_parser().parse_args(arguments)
     prepare_folder(options.output)  # raises before the page opens if the folder cannot be written
     picking, record = PickAndPlace(), None
     try:
-        with open_page(picking.arm, options.port) as page:
+        with open_page(picking.arm, options.port, control_hint="it repeats its motion") as page:
             print(f"page: {page.url} (Ctrl-C to stop)", flush=True)
             display = Display(page, picking)
             for k in count() if options.count is None else range(options.count):
@@ -90,7 +90,7 @@ class Display:
         if monotonic() >= self._due:
             self._due = monotonic() + PAGE_PERIOD
             state, reference = self._picking.loop.present()
-            status = {"time": f"{state.time:.1f} s", "late periods": f"{self._pacer.missed}"}
+            status = {"time": f"{state.time:.1f} s"}
             self._page.show(state.q, state.v, state.tau, status, reference.q, time=state.time)
             self._page.show_scene(self._picking.simulation.scene)
         self._pacer.wait()
@@ -122,7 +122,7 @@ def key_figures(record: PickRecord) -> tuple[tuple[str, str], ...]:
         ("dry friction of the gripper", f"{1e3 * friction:.0f} mN·m"),
         ("heaviest mass held, 2 μ F / g", f"{heaviest_mass(float(force.min())):.2f} kg"),
         ("mass of the cube", f"{MASS:g} kg"),
-        ("computing time on one core", f"{record.computing:.1f} s for {duration:.1f} s"),
+        ("processor time of the loop", f"{record.computing:.1f} s for {duration:.1f} s"),
     )
 
 
@@ -154,10 +154,10 @@ def motion_figure(record: PickRecord) -> DemoFigure:
         legend(axes)
     drawn.align_ylabels()
     caption = (
-        "The gripper closes on a cube of 20 g with a reference beyond contact and holds it with"
-        " the effort of its proportional gain. Dry friction of its joint explains the difference"
-        " from effort over lever. While the cube is held, its position in tool axes changes by"
-        " micrometers."
+        "The reference of the gripper ends beyond the contact, so that the proportional gain holds"
+        " the cube of 20 g. The forces differ from effort over lever by the dry friction of the"
+        " joint. The impact of the jaw exceeds the axis. Below: position of the held cube in tool"
+        " axes since the grasp."
     )
     return DemoFigure("pick_motion", caption, drawn)
 

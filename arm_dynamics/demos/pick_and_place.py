@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import atan2, cos, sin
-from time import perf_counter
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ HEIGHT, LIFT = 0.0165, 0.05
 """Height [m] of the tool in a grasp, and of the lift above it."""
 CLEARANCE = 0.006
 """Smallest distance [m] of the links from each other and from the table."""
-OPEN, CLOSED = 0.45, 0.08
+OPEN, CLOSED = 0.45, 0.1
 """References of the gripper [rad]; at CLOSED the jaws are nearer than the cube is wide."""
 REST = 0.1
 """Time [s] between two motions."""
@@ -79,7 +79,7 @@ class PickRecord:
     target : (2,) array
         Planned position (x, y) of the cube [m].
     computing : float
-        Computing time of simulation and control [s].
+        Processor time of simulation and control [s].
     residual : float
         Largest residual of the contact problem [m/s].
 
@@ -210,9 +210,9 @@ class PickAndPlace:
         for k in range(round((plan.trajectory.end - self.simulation.state.time) / PERIOD)):
             if k % every == 0:
                 rows.append(self._sample())
-            start = perf_counter()
+            start = process_time()
             loop.step()
-            computing += perf_counter() - start
+            computing += process_time() - start
             contacts = self.simulation.contacts
             residual = max(residual, 0.0 if contacts is None else contacts.residual)
             observe()
@@ -244,7 +244,7 @@ class PickAndPlace:
     ) -> Vector:
         """Return the configuration (nv,) [rad] above a cube, with the fixed jaw towards the base.
 
-        The tool points down and the faces of cube and fixed jaw are parallel, ``gap`` [m] apart;
+        The tool points down. Cube and fixed jaw have parallel faces at a distance of ``gap`` [m];
         ``near`` is the start of the motion to it.
         """
         pan = joint_origins(self.arm, near)[0]

@@ -38,8 +38,8 @@ COMMENT = """
         31 N to drive it back, stroke 50 mm, 56 g, 118 mm long.
 
   One jaw is fixed to the hand, the actuator moves the other one along the joint 'gripper'. Its
-  position is the distance of the two parallel inner faces. The face of the fixed jaw contains the
-  axis of the last joint, and the tool point, 10 mm from its tip.
+  position is the distance of the two parallel inner faces. That of the fixed jaw contains the axis
+  of the last joint, and the tool point, 10 mm from its tip.
   Bodies: plates and jaws of aluminum, 2700 kg/m^3, boxes designed for this description.
   Motor: dry friction is the force to drive it back. Stall force, 100 N by the two loads of [L16],
   plus friction gives kt; speed without load gives ke. kt contains the losses of the gear, so that

@@ -26,7 +26,7 @@ from tools.urdf.five_dof import MATERIALS
 
 NAME = "so101"
 TOOL = (-0.0079, -0.0002, -0.0981)
-"""Point on the inner face of the fixed jaw's tip in the link of wrist_roll [m]."""
+"""Point on the fixed jaw's tip, at its inner side, in the link of wrist_roll [m]."""
 WIRES = {"driver": "feetech", "port": "/dev/ttyACM0", "baud": "1000000"}
 
 COMMENT = """
@@ -46,7 +46,7 @@ COMMENT = """
   Bodies: each link is a servo, a box of 55 g, and a printed part, a box of the remaining mass. The
   center of mass of both is that of [CAD]. The tensors are those of the boxes.
   Jaws: a finger and a tip each, with the volumes and the inner faces of [CAD]. At zero the faces
-  are parallel, 23.5 mm apart, and the tips 15.8 mm.
+  are parallel at a distance of 23.5 mm, and of 15.8 mm at the tips.
   Motors: kt, ke, resistance and friction follow from [S12] by the equations of DataSheet. The gear
   efficiency of 46 % follows from stall current and no-load speed. It is contained in kt, so that an
   effort is that of the output shaft: kt is 11 kg cm/A and ke is 2.2 times as large. 70 % of the

@@ -128,7 +128,7 @@ def key_figures(record: PickRecord) -> tuple[tuple[str, str], ...]:
 
 @styled
 def motion_figure(record: PickRecord) -> DemoFigure:
-    """Draw the height of the cube, the forces of the jaws and the motion in the hand."""
+    """Draw heights, forces of the jaws, and the distance of the cube from the tool."""
     drawn, grid = figure(TITLE, 3, 1, 7.2, sharex=True)
     time, (height, force, slip) = record.motion.time, grid[:, 0]
     height.plot(time, 1e3 * record.motion.tool[:, 2], color=INK, label="tool")
@@ -146,18 +146,18 @@ def motion_figure(record: PickRecord) -> DemoFigure:
     force.plot(time[held], expected, "--", color=INK, label="effort over lever")
     force.set_ylim(0, 12)  # without the impact of the jaw
     label(force, "", "normal force [N]")
-    offsets = 1e3 * (record.in_hand[0][held] - record.in_hand[0][held][0])
-    for k, axis in enumerate("xyz"):
-        slip.plot(time[held], offsets[:, k], color=PALETTE[k], label=axis)
-    label(slip, "time [s]", "motion in the hand [mm]")
+    distances = 1e3 * np.linalg.norm(record.in_hand[0][held], axis=1)
+    slip.plot(time[held], distances, color=PALETTE[2], label="held cube")
+    slip.set_ylim(distances.mean() - 0.1, distances.mean() + 0.1)
+    label(slip, "time [s]", "distance from tool [mm]")
     for axes in grid[:, 0]:
         legend(axes)
     drawn.align_ylabels()
     caption = (
         "The reference of the gripper ends beyond the contact, so that the proportional gain holds"
         " the cube of 20 g. The forces differ from effort over lever by the dry friction of the"
-        " joint. The impact of the jaw exceeds the axis. Below: position of the held cube in tool"
-        " axes since the grasp."
+        " joint. The impact of the jaw exceeds the axis. Below: distance from the tool to the"
+        " center of the held cube, which does not slip."
     )
     return DemoFigure("pick_motion", caption, drawn)
 

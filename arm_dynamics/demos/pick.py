@@ -89,7 +89,7 @@ class Display:
         """Show the present state if an update is due, and wait for the end of the period."""
         if monotonic() >= self._due:
             self._due = monotonic() + PAGE_PERIOD
-            state, reference = self._picking.loop.present()
+            state, (_, reference) = self._picking.simulation.state, self._picking.loop.present()
             status = {"time": f"{state.time:.1f} s"}
             self._page.show(state.q, state.v, state.tau, status, reference.q, time=state.time)
             self._page.show_scene(self._picking.simulation.scene)

@@ -84,6 +84,8 @@ bench: ## measure steps, rollouts, gain search, controllers, kinematics, identif
 urdf: setup-test ## write the URDFs of the bundled arms again from their tables
 	@for arm in five_dof four_joint puma560 seven_dof_can so101 three_link two_link; do \
 		$(BIN)/python -m tools.urdf.$$arm > urdf/$$arm.urdf || exit 1; done
+	@for arm in five_dof puma560; do \
+		$(BIN)/python -m tools.urdf.parallel_gripper $$arm > urdf/$${arm}_gripper.urdf || exit 1; done
 	@$(BIN)/python -m tools.urdf.two_link pb > urdf/two_link_pb.urdf
 
 docs: ## build the documentation site: build/docs/index.html

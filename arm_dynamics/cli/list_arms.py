@@ -15,7 +15,7 @@ from arm_dynamics.model.load import load_arm
 from arm_dynamics.model.robot_packages import packaged_names
 
 COLUMNS = ("arm", "joints", "actuators", "mass [kg]", "initial q [rad, m]")
-MAX_NAMES_WIDTH = 20
+MAX_NAMES_WIDTH = 14
 """Largest number of characters of joint names that are listed in full."""
 
 
@@ -37,11 +37,11 @@ def arm_row(name: str, arm: ArmModel) -> tuple[str, ...]:
     initial = zip(arm.joints, arm.configuration("initial").tolist(), strict=True)
     joints = " ".join(arm.joint_names)
     if len(joints) > MAX_NAMES_WIDTH:
-        joints = f"{arm.joint_names[0]} … {arm.joint_names[-1]}"
+        joints = f"{arm.joint_names[0]} …"
     return (
         name,
         f"{arm.nv}: {joints}",
         ", ".join(sorted({joint.actuator for joint in arm.joints})),
         f"{sum(inertia.mass for inertia in arm.links.inertias):.3g}",
-        ", ".join(f"{q:.3g}{' m' if joint.unit == 'm' else ''}" for joint, q in initial),
+        ", ".join(f"{q:.2g}{' m' if joint.unit == 'm' else ''}" for joint, q in initial),
     )

@@ -38,6 +38,7 @@ DEMOS = {
     "three_link": Demo(
         "arm_dynamics.demos.three_link", "free fall without and with friction, animated"
     ),
+    "pick": Demo("arm_dynamics.demos.pick", "SO-101 picks a cube and puts it down", live=True),
     "puma560": Demo(
         "arm_dynamics.demos.puma560", "sliders command servos of limited speed", live=True
     ),

@@ -30,15 +30,25 @@ from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.kinematics.frames import tool_position
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.audit import audit_urdf
-from tools.urdf import four_joint, puma560, seven_dof_can, so101, three_link, two_link
+from tools.urdf import (
+    four_joint,
+    parallel_gripper,
+    puma560,
+    seven_dof_can,
+    so101,
+    three_link,
+    two_link,
+)
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "test" / "data"
 ARMS = (
-    "five_dof", "four_joint", "puma560", "seven_dof_can", "so101", "three_link", "two_link",
-    "two_link_pb",
+    "five_dof", "five_dof_gripper", "four_joint", "puma560", "puma560_gripper", "seven_dof_can",
+    "so101", "three_link", "two_link", "two_link_pb",
 )  # fmt: skip
-MOTORED = {"five_dof", "puma560", "seven_dof_can", "so101"}
+MOTORED = {
+    "five_dof", "five_dof_gripper", "puma560", "puma560_gripper", "seven_dof_can", "so101"
+}  # fmt: skip
 # Unmodeled load [kg] at the tool; largest error [rad] on the demo trajectory without and with it.
 WALKS = {
     "five_dof": (0.5, 0.002, 0.015),
@@ -58,6 +68,8 @@ TEXTS = {
 }
 FILES = TEXTS | {
     "puma560": puma560.urdf_text,
+    "five_dof_gripper": parallel_gripper.five_dof_text,
+    "puma560_gripper": parallel_gripper.puma560_text,
     "seven_dof_can": seven_dof_can.urdf_text,
     "so101": so101.urdf_text,
 }
@@ -368,7 +380,7 @@ def demo_trajectory_error(arm, load):
 
 
 @pytest.mark.quick(1)
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", WALKS)
 def test_configured_gains_follow_the_demo_trajectory(name):
     """At 500 Hz; the load is unmodeled."""
     load, empty, loaded = WALKS[name]
@@ -377,7 +389,7 @@ def test_configured_gains_follow_the_demo_trajectory(name):
 
 
 @pytest.mark.quick(3)
-@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("name", WALKS)
 def test_configured_gains_hold_random_configurations_with_a_period_of_delay(name):
     """With load, from 0.03 rad next to three configurations; commands act one period late."""
     arm, (load, *_) = arm_of(name), WALKS[name]

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from arm_dynamics import Plant, load_arm
+from arm_dynamics.collision.self_collision import collision_shapes
 from arm_dynamics.core.errors import UnknownName
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import rigid_body
@@ -88,6 +90,26 @@ def test_the_gripper_moves_neither_tool_nor_arm():
     assert not frames.jacobian(ARM, q)[:, 5].any()
     assert frames.jacobian(ARM, q)[:, :5].any(axis=0).all()
     assert (ARM.effort_limit > 3 * np.abs(rigid_body.gravity(ARM, np.zeros(6)))).all()
+
+
+def test_the_inner_faces_of_the_jaws_are_parallel_at_zero():
+    """At the distances of the published meshes: 23.5 mm, and 15.8 mm at the tips."""
+    shapes, _ = collision_shapes(ARM)
+    placed = shapes.createData()
+    pin.updateGeometryPlacements(ARM.model, ARM.model.createData(), shapes, placed, np.zeros(6))
+    boxes = {}
+    for shape, M in zip(shapes.geometryObjects, placed.oMg, strict=True):
+        assert np.allclose(np.abs(M.rotation).max(axis=0), 1)
+        boxes[shape.name] = (
+            M.translation,
+            np.abs(M.rotation) @ getattr(shape.geometry, "halfSide", np.zeros(3)),
+        )
+    for part, gap in (("2", 0.0235), ("3", 0.0158)):
+        (fixed, half), (moving, other) = (
+            boxes[f"wrist_roll_link_{part}"], boxes[f"gripper_link_{int(part) - 1}"]
+        )  # fmt: skip
+        # The tool points along x of the base, so that the jaws open along z.
+        assert abs(moving[2] - fixed[2]) - half[2] - other[2] == pytest.approx(gap, abs=1e-9)
 
 
 def test_motors_1_to_6_in_order_and_zero_in_the_middle_of_the_range():

@@ -94,7 +94,7 @@ def urdf_text(damping: float = 0.0) -> str:
     return chain_urdf_text(
         NAME,
         link_table(damping),
-        base=_pedestal(),
+        base=pedestal(),
         tool=TOOL,
         tool_shapes=(sphere(0.012, 0.0).with_material("red"),),
         materials=MATERIALS,
@@ -108,7 +108,8 @@ def _motor(k: float) -> MotorSpec:
     return MotorSpec("dc_motor", constants, commands=("effort",))
 
 
-def _pedestal() -> tuple[Solid, ...]:
+def pedestal() -> tuple[Solid, ...]:
+    """Return the visuals of the base."""
     return (
         cylinder("z", 0.03, 0.15, 0.0, (0, 0, 0.015)).with_material("graphite"),
         cylinder("z", 0.17, 0.07, 0.0, (0, 0, 0.115)).with_material("steel"),

@@ -26,7 +26,7 @@ from tools.urdf.five_dof import MATERIALS
 
 NAME = "so101"
 TOOL = (-0.0079, -0.0002, -0.0981)
-"""Point between the tips of the jaws in the link of wrist_roll [m]."""
+"""Point on the fixed jaw's tip, at its inner side, in the link of wrist_roll [m]."""
 WIRES = {"driver": "feetech", "port": "/dev/ttyACM0", "baud": "1000000"}
 
 COMMENT = """
@@ -45,6 +45,8 @@ COMMENT = """
 
   Bodies: each link is a servo, a box of 55 g, and a printed part, a box of the remaining mass. The
   center of mass of both is that of [CAD]. The tensors are those of the boxes.
+  Jaws: a finger and a tip each, with the volumes and the inner faces of [CAD]. At zero the faces
+  are parallel at a distance of 23.5 mm, and of 15.8 mm at the tips.
   Motors: kt, ke, resistance and friction follow from [S12] by the equations of DataSheet. The gear
   efficiency of 46 % follows from stall current and no-load speed. It is contained in kt, so that an
   effort is that of the output shaft: kt is 11 kg cm/A and ke is 2.2 times as large. 70 % of the
@@ -83,8 +85,9 @@ class JointRow:
 
     ``axes`` contains the directions of x, y, z of the frame: "-x y -z". ``mass`` [kg] and
     ``center`` [m] are those of the link. Its servo, if any, is a box ``servo`` [m] at ``servo_at``;
-    the printed part is a box ``part`` with the remaining mass. ``offset`` [rad] is the joint
-    position at motor position 0.
+    ``jaw`` are the boxes of its jaw: size [m], mass [kg] and center [m]. The other printed part is
+    a box ``part`` with the remaining mass. ``offset`` [rad] is the joint position at motor
+    position 0.
     """
 
     name: str
@@ -96,6 +99,7 @@ class JointRow:
     part: tuple[float, float, float]
     servo: tuple[float, float, float] | None = None
     servo_at: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    jaw: tuple[Solid, ...] = ()
     offset: float = 0.0
 
 
@@ -122,12 +126,18 @@ ROWS = (
     ),
     JointRow(
         "wrist_roll", (0, -0.0611, 0.0181), "-x z y", (-2.79253, 2.79253),
-        0.087, (0.0002, 0.0002, -0.0252), (0.03, 0.03, 0.08),
-        (0.0452, 0.035, 0.0247), (0.0077, 0.0001, -0.0234),
+        0.087, (0.0002, 0.0002, -0.0252), (0.05, 0.046, 0.028),
+        (0.0452, 0.035, 0.0247), (0.0077, 0.0001, -0.0234), jaw=(
+            box((0.0124, 0.017, 0.07), 0.0092, (-0.0178, -0.0002, -0.06)),
+            box((0.008, 0.01, 0.0094), 0.0003, (-0.0119, -0.0002, -0.0997)),
+        ),
     ),
     JointRow(
         "gripper", (0.0202, 0.0188, -0.0234), "x z -y", (-0.174533, 1.74533),
-        0.012, (-0.0016, -0.03, 0.0193), (0.02, 0.09, 0.025), offset=0.785398,
+        0.012, (-0.0016, -0.03, 0.0193), (0.02, 0.03, 0.046), jaw=(
+            box((0.013, 0.0524, 0.016), 0.0062, (-0.0018, -0.0462, 0.0189)),
+            box((0.008, 0.0096, 0.01), 0.0004, (-0.0083, -0.0772, 0.0189)),
+        ), offset=0.785398,
     ),
 )  # fmt: skip
 
@@ -167,13 +177,16 @@ def _joint(i: int, row: JointRow, volts: str) -> JointSpec:
 
 
 def _solids(row: JointRow) -> tuple[Solid, ...]:
-    """Return the servo and the printed part, the latter at (m c - m_s c_s) / (m - m_s)."""
-    if row.servo is None:
-        return (box(row.part, row.mass, row.center).with_material("orange"),)
-    rest = row.mass - SERVO
-    weighed = row.mass * np.array(row.center) - SERVO * np.array(row.servo_at)
-    servo = box(row.servo, SERVO, row.servo_at).with_material("graphite")
-    return (servo, box(row.part, rest, np.round(weighed / rest, 4)).with_material("orange"))
+    """Return servo, printed part and jaw, the part at (m c - Σ m_k c_k) / (m - Σ m_k)."""
+    servo = () if row.servo is None else (box(row.servo, SERVO, row.servo_at),)
+    others = (*servo, *row.jaw)
+    rest = row.mass - sum(solid.mass for solid in others)
+    moment = row.mass * np.array(row.center) - sum(solid.mass * solid.center for solid in others)
+    return (
+        *(solid.with_material("graphite") for solid in servo),
+        box(row.part, rest, np.round(moment / rest, 4)).with_material("orange"),
+        *(solid.with_material("orange") for solid in row.jaw),
+    )
 
 
 def _base() -> tuple[Solid, ...]:

@@ -2,14 +2,18 @@
 
     python benchmarks/contact.py
 
-Both simulate the same bodies with steps of 1 ms: a cube at rest on the ground, and a cube of half
-the heaviest mass between two jaws that press with 5 N each. The last table compares rollouts of
-generated kernels with and without a scene, in turn on one core.
+Both simulate the same bodies with steps of 1 ms: a cube at rest on the ground, one that slides, and
+a cube of half the heaviest mass between two jaws that press with 5 N each. The time of an arm that
+is far from all objects is compared with that of the arm without a scene. The last table compares
+rollouts of generated kernels with and without a scene, in turn on one core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from time import perf_counter
 
 import mujoco
@@ -20,31 +24,20 @@ from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout
 from arm_dynamics.collision import Scene, SceneObject
 from arm_dynamics.core.state import Command, State
+from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model import Shape
-from arm_dynamics.model.load import parse_arm
-from arm_dynamics.simulation import ContactDynamics, ContactPlant
+from arm_dynamics.simulation import ContactDynamics, ContactPlant, Plant
+from arm_dynamics.simulation.contact.free_bodies import BodyStates
 
 DT, FORCE, FRICTION, GRAVITY = 1e-3, 5.0, 0.6, 9.81
+GROUND = SceneObject("ground", Shape("ground", ()), friction=FRICTION)
 MASS = FRICTION * FORCE / GRAVITY
 """Mass [kg] of the grasped cube: half of 2 μ F / g."""
 SECONDS, PEER_SECONDS = 60, 1
 """Times [s] of the creep: with MuJoCo's default solver the cube leaves the jaws within a minute."""
-BATCH = 500
-LINK = """<link name="{name}"><inertial><mass value="{mass}"/><inertia ixx="1e-4" iyy="1e-4"
-izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial>{shape}</link>"""
-JOINT = """<joint name="{name}" type="prismatic"><origin xyz="{xyz}"/><parent link="{parent}"/>
-<child link="{child}"/><axis xyz="{axis}"/><limit lower="-1" upper="1" effort="100" velocity="10"/>
-</joint>"""
-JAW = '<collision><geometry><box size="0.01 0.04 0.04"/></geometry></collision>'
-GRIPPER = "".join([
-    '<robot name="gripper"><link name="base"/>',
-    LINK.format(name="hand", mass=0.2, shape=""), LINK.format(name="left", mass=0.1, shape=JAW),
-    LINK.format(name="right", mass=0.1, shape=JAW),
-    JOINT.format(name="lift", parent="base", child="hand", axis="0 0 1", xyz="0 0 0.5"),
-    JOINT.format(name="l", parent="hand", child="left", axis="1 0 0", xyz="-0.03 0 -0.1"),
-    JOINT.format(name="r", parent="hand", child="right", axis="-1 0 0", xyz="0.03 0 -0.1"),
-    "</robot>",
-])  # fmt: skip
+BATCHES, BATCH, STEPS = 100, 50, 100
+"""Numbers of batches and of calls in one; steps of a call with many."""
+GRIPPER = Path(__file__).parents[1] / "test" / "data" / "urdf" / "gripper.urdf"
 RESTING_MJCF = """<mujoco><option timestep="0.001"/><worldbody><geom type="plane" size="1 1 1"/>
 <body pos="0 0 0.05"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body></worldbody>
 </mujoco>"""
@@ -68,9 +61,9 @@ def cube(size: tuple[float, float, float], height: float, mass: float) -> SceneO
 
 
 def time_of(step: Callable[[], object]) -> float:
-    """Return the best mean time [µs] of a step, of ten batches."""
+    """Return the best mean time [µs] of a call, of all batches."""
     best = np.inf
-    for _ in range(10):
+    for _ in range(BATCHES):
         start = perf_counter()
         for _ in range(BATCH):
             step()
@@ -78,17 +71,35 @@ def time_of(step: Callable[[], object]) -> float:
     return 1e6 * best
 
 
-def resting() -> Callable[[], object]:
-    """Return the step of a cube on the ground."""
-    ground = SceneObject("ground", Shape("ground", ()))
-    dynamics = ContactDynamics(Scene([ground, cube((0.1, 0.1, 0.1), 0.05, 1.0)]))
-    return lambda: dynamics.step(dynamics.initial, DT)
+def on_ground(speed: float, steps: int) -> Callable[[], object]:
+    """Return steps of a cube on the ground that starts with a speed [m/s]."""
+    dynamics = ContactDynamics(Scene([GROUND, cube((0.1, 0.1, 0.1), 0.05, 1.0)]))
+    start = dynamics.initial
+    states = BodyStates.of(start.position, start.rotation, np.array([[speed, 0, 0, 0, 0, 0]]))
+    return lambda: dynamics.step(states, DT, steps)
+
+
+def sliding(model: mujoco.MjModel, data: mujoco.MjData, speed: float) -> None:
+    """Take STEPS steps of a cube that starts at the origin with a speed [m/s]."""
+    data.qpos[:3], data.qvel[:] = (0, 0, 0.05), (speed, 0, 0, 0, 0, 0)
+    mujoco.mj_step(model, data, STEPS)
+
+
+def far() -> tuple[float, float]:
+    """Return the times [µs] of a step of 0.1 ms with a distant ground, and without a scene."""
+    arm = load_arm("five_dof")
+    below = replace(GROUND, position=np.array([0.0, 0.0, -3.0]))
+    state = State.of(arm.configuration("initial"))
+    command = Command("effort", gravity(arm, state.q))
+    plants = ContactPlant(arm, Scene([below])), Plant(arm)
+    with_scene, without = (time_of(partial(p.step, state, command, 1e-4, 20)) / 20 for p in plants)
+    return with_scene, without
 
 
 def grasping() -> tuple[ContactPlant, State, Command]:
     """Return the gripper with its cube, the state at the start and the command."""
     scene = Scene([cube((0.05, 0.04, 0.04), 0.4, MASS)])
-    plant = ContactPlant(parse_arm(GRIPPER), scene, link_friction=FRICTION)
+    plant = ContactPlant(load_arm(GRIPPER), scene, link_friction=FRICTION)
     return plant, State.of(np.zeros(3)), Command("effort", COMMAND)
 
 
@@ -140,13 +151,23 @@ def main() -> None:
     rest, grasp = mujoco_model(RESTING_MJCF), mujoco_model(GRASP_MJCF)
     for model, data in (rest, grasp):
         mujoco.mj_step(model, data, 200)
+    rows = {
+        "cube on the ground": (on_ground(0.0, 1), partial(mujoco.mj_step, *rest), 1),
+        "sliding cube, 100 steps a call": (
+            on_ground(3.0, STEPS), partial(sliding, *rest, 3.0), STEPS
+        ),
+        "cube in a gripper": (
+            partial(plant.step, held, command, DT), partial(mujoco.mj_step, *grasp), 1
+        ),
+    }  # fmt: skip
     print("| step of 1 ms | arm_dynamics [µs] | MuJoCo [µs] |\n|---|---|---|")
-    times = time_of(resting()), time_of(lambda: mujoco.mj_step(*rest))
-    print(f"| cube on the ground | {times[0]:.0f} | {times[1]:.1f} |")
-    times = (
-        time_of(lambda: plant.step(held, command, DT)), time_of(lambda: mujoco.mj_step(*grasp))
-    )  # fmt: skip
-    print(f"| cube in a gripper | {times[0]:.0f} | {times[1]:.1f} |")
+    for name, (step, peer_step, steps) in rows.items():
+        print(f"| {name} | {time_of(step) / steps:.1f} | {time_of(peer_step) / steps:.1f} |")
+    with_scene, without = far()
+    print(
+        f"five_dof, 20 steps of 0.1 ms a call: {with_scene:.1f} µs a step far from all objects,"
+        f" {without:.1f} µs without a scene"
+    )
 
     after = plant.step(held, command, DT, round(SECONDS / DT))
     creep = abs(after.bodies.position[0, 2] - after.q[0] - (held.bodies.position[0, 2] - held.q[0]))

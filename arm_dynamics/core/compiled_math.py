@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., object])
 INF = float("inf")
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, *, inline: bool = True) -> F:
     """Compile ``function`` with numba at its first call.
 
     Machine code of this package is stored on disk by ``code_cache``. Functions of other packages
@@ -55,19 +55,27 @@ def compiled(function: F) -> F:
     folder = cache_folder() if is_keyed(Path(function.__code__.co_filename)) else None
     with numba_keeps_in(folder):
         # Inlining: without the calls between them, the equations of a step take two thirds as long.
-        jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=True)
+        jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=inline)
         jitted: F = jit(function)
     if folder is not None and not numba.config.DISABLE_JIT:
         guard(jitted, folder / "lock")
     return jitted
 
 
-class Kind(NamedTuple):
-    """Type of one argument: numpy dtype, number of dimensions, whether it is written to."""
+compiled_without_inlining = partial(compiled, inline=False)
+"""``compiled`` for long functions: copies of them in their callers would compile for minutes."""
 
-    dtype: str
+
+class Kind(NamedTuple):
+    """Type of one argument: numpy dtype, number of dimensions, whether it is written to.
+
+    Arrays have any layout "A", or are C-contiguous, "C".
+    """
+
+    dtype: str | np.dtype[Any]
     dimensions: int = 0
     written: bool = False
+    layout: str = "A"
 
 
 NUMBER, COUNT, BOOLEAN = Kind("float64"), Kind("int64"), Kind("bool")
@@ -85,7 +93,7 @@ def _numba_type(kind: Kind | Kinds) -> Any:
     if not isinstance(kind, Kind):
         return numba.types.BaseTuple.from_types([_numba_type(k) for k in kind])
     number = numba.from_dtype(np.dtype(kind.dtype))
-    array = (kind.dimensions, "A", not kind.written)
+    array = (kind.dimensions, kind.layout, not kind.written)
     return numba.types.Array(number, *array) if kind.dimensions else number
 
 
@@ -130,7 +138,9 @@ _DECLARED: list[_Declared] = []
 _ON_DEMAND: dict[Callable[..., object], _Declared] = {}
 
 
-def compiled_for(*kinds: Kind | Kinds, on_demand: bool = False) -> Callable[[F], F]:
+def compiled_for(
+    *kinds: Kind | Kinds, on_demand: bool = False, inline: bool = True
+) -> Callable[[F], F]:
     """Declare a function's argument types, for which ``warm_up`` compiles it.
 
     Arguments that belong together are one plain tuple, declared as a tuple of kinds. A NamedTuple
@@ -143,7 +153,7 @@ def compiled_for(*kinds: Kind | Kinds, on_demand: bool = False) -> Callable[[F],
     """
 
     def declare(function: F) -> F:
-        jitted = compiled(function)
+        jitted = compiled(function, inline=inline)
         if hasattr(jitted, "disable_compile"):
             declared = _Declared(jitted, kinds)
             if on_demand:

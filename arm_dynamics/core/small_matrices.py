@@ -112,3 +112,17 @@ def matvec(A: Matrix, x: Vector) -> Vector:
         for j in range(A.shape[1]):
             y[i] += A[i, j] * x[j]
     return y
+
+
+@compiled
+def dot(a: Vector, b: Vector) -> float:
+    """Return aᵀ b of vectors (3,)."""
+    return float(a[0] * b[0] + a[1] * b[1] + a[2] * b[2])
+
+
+@compiled
+def cross(a: Vector, b: Vector, out: Vector) -> None:
+    """Write a × b of vectors (3,)."""
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        out[k] = a[i] * b[j] - a[j] * b[i]

@@ -116,6 +116,11 @@ class Plant:
             self._accept_state(state)
         if command is not self._command:
             self._set_command(command)
+        self._after = after = self._state_after(state, dt, steps, end)
+        return after
+
+    def _state_after(self, state: State, dt: float, steps: int, end: float | None) -> State:
+        """Return ``step`` of checked arguments under the command that is set."""
         q, v, act = state.q.copy(), state.v.copy(), self._act(state)
         if act.size:
             act = act.copy()
@@ -129,8 +134,7 @@ class Plant:
         tau = self._motion.effort
         for array in (q, v, tau, act) if act.size else (q, v, tau):
             array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
-        self._after = after = State(state.time + steps * dt if end is None else end, q, v, tau, act)
-        return after
+        return State(state.time + steps * dt if end is None else end, q, v, tau, act)
 
     def scene_at(self, state: State) -> Scene:
         """Return the objects that this plant has, at their poses in ``state``; here none."""

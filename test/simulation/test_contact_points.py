@@ -1,13 +1,16 @@
 """Points of contact: against the distances of coal, and closed forms."""
 
 from itertools import product
+from typing import NamedTuple
 
 import coal
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from arm_dynamics.simulation.contact.convex_shapes import BOX, ContactPoints, ConvexShape, Placed
+from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.simulation.contact.contact_points import ROWS, shape_points
+from arm_dynamics.simulation.contact.convex_shapes import BOX, ConvexShape, Solid, shape_table
 
 ZERO, ONE = np.zeros(3), np.eye(3)
 SIZE = np.array([0.1, 0.2, 0.3])
@@ -20,8 +23,17 @@ GROUND = ConvexShape("ground", (), ZERO, ONE)
 PEERS = {"box": coal.Box(*SIZE), "sphere": coal.Sphere(0.05), "cylinder": coal.Cylinder(0.05, 0.2)}
 
 
-def points(first, second, margin=1e-3):
-    return ContactPoints().of(first, second, margin)
+class Placed(NamedTuple):
+    shape: ConvexShape
+    position: Vector
+    rotation: Matrix
+
+
+def points(*placed, margin=1e-3):
+    shapes = shape_table([Solid("", one.shape, 0, 0.5, 0.0) for one in placed])
+    positions, rotations = (np.array([one[k] for one in placed]) for k in (1, 2))
+    rows = np.empty((ROWS, 7))
+    return rows[: shape_points(shapes, 0, 1, positions, rotations, margin, rows)]
 
 
 @pytest.mark.parametrize(("first", "second"), [*product(SHAPES, SHAPES)])
@@ -44,7 +56,7 @@ def test_the_least_gap_is_the_distance(first, second):
         if inside or (not is_exact and distance > 0):
             continue
         rows = points(Placed(SHAPES[first], ZERO, turns[0]),
-                      Placed(SHAPES[second], offset, turns[1]), 1.0)  # fmt: skip
+                      Placed(SHAPES[second], offset, turns[1]), margin=1.0)  # fmt: skip
         checked += 1
         tolerance = 3e-4 if "cylinder" in (first, second) and not is_exact else 1e-8
         np.testing.assert_allclose(rows[:, 6].min(), distance, atol=tolerance)
@@ -58,7 +70,7 @@ def test_a_ground_touches_the_lowest_points(name):
     for _ in range(20):
         turn = pin.exp3(random.normal(size=3))
         rows = points(
-            Placed(GROUND, np.array([1.0, 2, 0]), ONE), Placed(SHAPES[name], ZERO, turn), 1.0
+            Placed(GROUND, np.array([1.0, 2, 0]), ONE), Placed(SHAPES[name], ZERO, turn), margin=1.0
         )
         down = turn.T @ [0, 0, -1]
         lowest = {
@@ -102,3 +114,13 @@ def test_a_rod_across_a_box_touches_along_a_line():
     assert len(rows) >= 2
     np.testing.assert_allclose(np.ptp(rows[:, 1]), 0.2, atol=1e-12)
     np.testing.assert_allclose(rows[:, 6], 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize(("center", "normal", "gap"), [
+    ([0.04, 0, 0.02], [1, 0, 0], -0.06), ([0.01, 0, -0.09], [0, 0, -1], -0.06),
+])  # fmt: skip
+def test_a_sphere_within_a_cylinder_leaves_by_the_nearest_surface(center, normal, gap):
+    turn = pin.exp3(np.array([0.3, -0.2, 0.5]))
+    rows = points(Placed(SHAPES["cylinder"], np.array([0.1, 0.2, 0.3]), turn),
+                  Placed(SHAPES["sphere"], turn @ center + [0.1, 0.2, 0.3], ONE))  # fmt: skip
+    np.testing.assert_allclose(rows[:, 3:], [[*(turn @ normal), gap]], atol=1e-15)

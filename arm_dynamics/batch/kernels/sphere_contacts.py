@@ -20,7 +20,8 @@ from arm_dynamics.core.compiled_math import where
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation.contact.contact_dynamics import LINK_FRICTION, MARGIN
+from arm_dynamics.simulation.contact.contact_dynamics import LINK_FRICTION
+from arm_dynamics.simulation.contact.contact_step import MARGIN
 
 SHAPES = ("ground", "sphere", "box")
 """Objects whose distance to a sphere has a closed form here."""

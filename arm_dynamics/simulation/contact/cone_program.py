@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import compiled
+from arm_dynamics.core.compiled_math import compiled, compiled_without_inlining
 
 BARRIER_END = 1e-13
 """Weight of the barrier at the end, relative to the start."""
@@ -15,6 +15,20 @@ BARRIER_STEPS = 8
 """Largest number of Newton steps of one minimization."""
 DECREASE = 1e-3
 """Decrease of the objective, relative to the weight, at which a minimization ends."""
+Problem = tuple[Matrix, Vector, Vector, Vector, Vector]
+"""G (n, n), w₀ (n,), bounds (m,) of the first rows and coefficients of friction (k,), n = m + 3 k;
+see ``contact_solver.solve_contact_problem``."""
+
+
+@compiled
+def velocity_after(problem: Problem, impulse: Vector) -> Vector:
+    """Return w = G λ + w₀ (n,)."""
+    delassus, velocity, _, _, _ = problem
+    w: Vector = velocity.copy()
+    for j in range(w.size):
+        for i in range(w.size):  # G is symmetric; along a row the loop is vectorized
+            w[i] += delassus[j, i] * impulse[j]
+    return w
 
 
 @compiled
@@ -46,22 +60,12 @@ def solve_linear(a: Matrix, b: Vector) -> bool:
 
 
 @compiled
-def barrier_objective(
-    delassus: Matrix,
-    b: Vector,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    x: Vector,
-    weight: float,
-) -> float:
-    """Return ½ λᵀ G λ + bᵀ λ - t Σ log of the distances to the limits; inf outside of them."""
-    (lower, upper), n = bounds, x.size
-    m, total = lower.size, 0.0
-    for i in range(n):
-        half = 0.0
-        for j in range(n):
-            half += delassus[i, j] * x[j]
-        total += x[i] * (0.5 * half + b[i])
+def barrier_objective(problem: Problem, x: Vector, weight: float) -> float:
+    """Return ½ λᵀ G λ + w₀ᵀ λ - t Σ log of the distances to the limits; inf outside of them."""
+    _, velocity, lower, upper, friction = problem
+    m, total, w = lower.size, 0.0, velocity_after(problem, x)
+    for i in range(x.size):
+        total += 0.5 * x[i] * (w[i] + velocity[i])
     for i in range(m):
         if not lower[i] < x[i] < upper[i]:
             return np.inf
@@ -78,15 +82,10 @@ def barrier_objective(
 
 @compiled
 def barrier_derivatives(
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    x: Vector,
-    weight: float,
-    slope: Vector,
-    curvature: Matrix,
+    problem: Problem, x: Vector, weight: float, slope: Vector, curvature: Matrix
 ) -> None:
     """Add the first and second derivatives of the barrier to ``slope`` and ``curvature``."""
-    lower, upper = bounds
+    _, _, lower, upper, friction = problem
     m = lower.size
     for i in range(m):
         to_lower, to_upper = 1.0 / (x[i] - lower[i]), 1.0 / (upper[i] - x[i])
@@ -107,16 +106,9 @@ def barrier_derivatives(
                 curvature[at + a, at + c] += weight * d[a] * d[c] / (cone * cone)
 
 
-@compiled
-def solve_cone_program(
-    delassus: Matrix,
-    b: Vector,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    scale: float,
-    x: Vector,
-) -> None:
-    """Write the minimum λ (n,) of ½ λᵀ G λ + bᵀ λ with bounded rows and λ in friction cones.
+@compiled_without_inlining
+def solve_cone_program(problem: Problem, scale: float) -> Vector:
+    """Return the minimum λ (n,) of ½ λᵀ G λ + w₀ᵀ λ with bounded rows and λ in friction cones.
 
     ``scale`` [N·s] is the size of an impulse. Coefficients of friction must be above 0.
 
@@ -125,33 +117,32 @@ def solve_cone_program(
     S. Boyd, L. Vandenberghe, Convex Optimization (2004), sections 11.3 and 11.6.
 
     """
-    (lower, upper), n = bounds, x.size
-    m, largest = lower.size, 0.0
+    delassus, velocity, lower, upper, _ = problem
+    n, m, largest = velocity.size, lower.size, 0.0
+    x, trial = np.zeros(n), np.empty(n)
     for i in range(n):
-        largest = max(largest, abs(b[i]))
-        x[i] = 0.5 * (lower[i] + upper[i]) if i < m else scale if (i - m) % 3 == 0 else 0.0
+        largest = max(largest, abs(velocity[i]))
+        if i < m:
+            x[i] = 0.5 * (lower[i] + upper[i])
+        elif (i - m) % 3 == 0:
+            x[i] = scale
     weight = 1e-2 * scale * largest
     end = BARRIER_END * scale * largest
-    slope, curvature, trial = np.empty(n), np.empty((n, n)), np.empty(n)
     while weight > end:
         for _ in range(BARRIER_STEPS):
-            for i in range(n):
-                slope[i] = b[i]
-                for j in range(n):
-                    slope[i] += delassus[i, j] * x[j]
-                    curvature[i, j] = delassus[i, j]
-            barrier_derivatives(bounds, friction, x, weight, slope, curvature)
+            slope, curvature = velocity_after(problem, x), delassus.copy()
+            barrier_derivatives(problem, x, weight, slope, curvature)
             step = slope.copy()
             if not solve_linear(curvature, step):
-                return
+                return x
             decrease, factor = 0.0, 1.0
             for i in range(n):
                 decrease += slope[i] * step[i]
-            start = barrier_objective(delassus, b, bounds, friction, x, weight)
+            start = barrier_objective(problem, x, weight)
             while factor > 1e-10:
                 for i in range(n):
                     trial[i] = x[i] - factor * step[i]
-                value = barrier_objective(delassus, b, bounds, friction, trial, weight)
+                value = barrier_objective(problem, trial, weight)
                 if value <= start - 1e-4 * factor * decrease:
                     break
                 factor *= 0.5
@@ -160,3 +151,4 @@ def solve_cone_program(
             if decrease < DECREASE * weight:
                 break
         weight *= BARRIER_FACTOR
+    return x

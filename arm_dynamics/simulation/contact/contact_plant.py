@@ -7,22 +7,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from arm_dynamics.collision.scene import Scene
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int
-from arm_dynamics.core.compiled_math import all_finite
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import NO_STATES, Command, State
+from arm_dynamics.core.state import NO_STATES, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.contact.contact_dynamics import (
     LINK_FRICTION,
     NO_CONTACTS,
-    ArmStep,
     ContactDynamics,
     Contacts,
+    ContactStep,
 )
-from arm_dynamics.simulation.contact.free_bodies import BodyStates
+from arm_dynamics.simulation.contact.contact_step import CONTACT, FAR, Found
+from arm_dynamics.simulation.contact.free_bodies import BodyStates, Frames
 from arm_dynamics.simulation.integrators.exponential_step import step_actuator_states
 from arm_dynamics.simulation.plant import Plant
 
@@ -87,57 +87,42 @@ class ContactPlant(Plant):
         super().__init__(arm, integrator)
         self.scene = scene
         self.dynamics = ContactDynamics(scene, arm, link_friction=link_friction)
-        self._data = arm.model.createData()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments."""
         make = partial(type(self), link_friction=self.dynamics.link_friction)
         return make, (self.arm, self.scene, self.integrator.name)
 
-    def step(
-        self,
-        state: State,
-        command: Command,
-        dt: float,
-        steps: int = 1,
-        *,
-        end: float | None = None,
-    ) -> SceneState:
-        """Return the state after ``steps`` time steps under one constant command.
-
-        As ``Plant.step``. A state without bodies starts with the scene's at rest.
-        """
-        dt = check_float("dt [s]", dt, above=0)
-        steps = check_int("steps", steps, lower=1)
-        self._accept_state(state)
-        self._require_finite(state)
-        self._set_command(command)
-        bodies = self.dynamics.initial
+    def _state_after(self, state: State, dt: float, steps: int, end: float | None) -> SceneState:
+        """Return ``Plant.step``; a state without bodies starts with the scene's at rest."""
+        dynamics, bodies = self.dynamics, self.dynamics.initial
         if isinstance(state, SceneState) and len(state.bodies) == len(bodies):
             bodies = state.bodies
+        states, last, residual, left = bodies.arrays, None, 0.0, steps
         q, v, act = state.q.copy(), state.v.copy(), self._act(state).copy()
-        contacts, left, residual = NO_CONTACTS, steps, 0.0
+        together = max(1, int(FAR_TIME / dt))
         while left:
-            pin.forwardKinematics(self.arm.model, self._data, q, v)
-            together = min(left, max(1, int(FAR_TIME / dt)))
-            _, owners = self.dynamics.contact_rows(bodies, 2 * together * dt, self._data)
-            if self.dynamics.touches_links(owners):
-                near = self.dynamics.contact_rows(bodies, dt, self._data)
-                bodies, contacts = self._contact_step(q, v, act, bodies, near, dt)
-                left -= 1
+            horizon = 2.0 * min(left, together) * dt
+            distance, found = dynamics.link_contacts(states, q, v, dt, horizon)
+            count = min(left, together) if distance == FAR else 1
+            if distance == CONTACT:
+                last = self._contact_step(q, v, act, states, found, dt)
             else:
-                self.integrator.run(self._motion, q, v, act, dt, together)
-                bodies, contacts = self.dynamics.steps(bodies, dt, together)
-                left -= together
-            residual = max(residual, contacts.residual)
-            if not (all_finite(q, v, act) and np.isfinite(bodies.velocity).all()):
+                self.integrator.run(self._motion, q, v, act, dt, count)
+                last = dynamics.object_steps(states, dt, count) if len(bodies) else None
+            if last is not None:
+                states, residual = last.states, max(residual, last.residual)
+            if not (all_finite(q, v, act) and is_finite(states[2].ravel())):
                 raise self._divergence(state, dt, steps)
+            left -= count
+        contacts = NO_CONTACTS if last is None else dynamics.contacts(last)
         if contacts.residual < residual:
             contacts = replace(contacts, residual=residual)
-        tau = self._motion.effort
-        q, v, tau, act = (as_readonly(x) for x in (q, v, tau, act))
+        arrays = q, v, self._motion.effort, act
+        for array in arrays:
+            array.setflags(write=False)
         time = state.time + steps * dt if end is None else end
-        return SceneState(time, q, v, tau, act, bodies, contacts)
+        return SceneState(time, *arrays, BodyStates.of_step(states), contacts)
 
     def scene_at(self, state: State) -> Scene:
         """Return the objects at their poses in ``state``."""
@@ -156,27 +141,10 @@ class ContactPlant(Plant):
         return SceneState(state.time, state.q, state.v, state.tau, state.act, bodies)
 
     def _contact_step(
-        self, q: Vector, v: Vector, act: Vector, bodies: BodyStates, near: Any, dt: float
-    ) -> tuple[BodyStates, Contacts]:
+        self, q: Vector, v: Vector, act: Vector, states: Frames, found: Found, dt: float
+    ) -> ContactStep:
         """Take one step of arm and bodies; the arm is changed in place."""
-        if not self.dynamics.touches_links(near[1]):
-            self.integrator.run(self._motion, q, v, act, dt, 1)
-            bodies, _, contacts = self.dynamics.step(bodies, dt, near)
-            return bodies, contacts
-        arm, goals = self._smooth_step(q, v, act, dt)
-        bodies, after, contacts = self.dynamics.step(bodies, dt, near, arm)
-        before, v[:] = act.copy(), after
-        q += dt * v
-        self._motion.apply_internal_friction(before, act, dt)
-        q[self._motion.prescribed] = goals
-        return bodies, contacts
-
-    def _smooth_step(self, q: Vector, v: Vector, act: Vector, dt: float) -> tuple[ArmStep, Vector]:
-        """Return the arm in a step without contact and dry friction; ``act`` is advanced.
-
-        Prescribed joints start their motion; their positions (np,) at the end are returned too.
-        """
-        motion, start = self._motion, v.copy()
+        motion, start, before = self._motion, v.copy(), act.copy()
         goals = motion.start_prescribed_motion(q, v, act, dt)
         step_actuator_states(motion, q, v, act, dt)
         a = (
@@ -188,9 +156,14 @@ class ContactPlant(Plant):
         damping = motion.step_damping(q, v, act, dt)
         terms = self.integrator.force_response_terms
         response = motion.force_response(q, *self.integrator.split_damping(*damping), terms, dt)
-        response[motion.prescribed] = response[:, motion.prescribed] = 0.0
-        sliding = np.where(v * smooth > 0, v, 0.0)
-        bounds = motion.dry_friction_bounds_at(sliding)
-        pin.computeJointJacobians(self.arm.model, self._data, q)
-        friction = dt * bounds[0], dt * bounds[1]
-        return ArmStep(self._data, smooth, response, friction, start), goals
+        if motion.prescribed:
+            response[motion.prescribed] = response[:, motion.prescribed] = 0.0
+        # A joint at rest or at a reversal must break away: velocity 0 counts.
+        forward, backward = motion.dry_friction_bounds_at(np.where(v * smooth > 0, v, 0.0))
+        arm = start, smooth, response, -dt * forward, dt * backward
+        step = self.dynamics.arm_step(states, q, arm, found, dt)
+        v[:] = step.velocity
+        q += dt * v
+        motion.apply_internal_friction(before, act, dt)
+        q[motion.prescribed] = goals
+        return step

@@ -12,18 +12,20 @@ C. Ericson, Real-Time Collision Detection (2005), sections 5.1 and 5.2.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from arm_dynamics.core.arrays import IntArray, Matrix, Vector
+from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import (
-    MATRIX,
-    MATRIX_OUT,
+    COUNT,
     NUMBER,
-    VECTOR,
     Kind,
     compiled,
     compiled_for,
+    compiled_without_inlining,
 )
+from arm_dynamics.core.small_matrices import cross, dot
 
 ROWS = 128
 """Largest number of rows of two shapes before their reduction."""
@@ -36,41 +38,60 @@ EQUAL = 1e-6
 PARALLEL = 1e-6
 """Sine of the angle between edges below which they have no common perpendicular."""
 
-POLYTOPE = (MATRIX, MATRIX, VECTOR, Kind("int64", 2), MATRIX)
-"""Vertices, outward normals and offsets of faces, indices of their vertices, edge directions."""
+GROUND, POLYTOPE, CYLINDER, SPHERE = range(4)
+"""Kinds of shapes; of two shapes the one with the smaller number is the first below."""
+SOLID = np.dtype([
+    ("kind", "i8"), ("size", "f8", 2), ("radius", "f8"), ("position", "f8", 3),
+    ("rotation", "f8", (3, 3)), ("frame", "i8"), ("friction", "f8"), ("restitution", "f8"),
+], align=True)  # fmt: skip
+"""A convex shape of a body. size: (radius, length) [m] of a sphere or cylinder; a ground is the
+half space z <= 0, a cylinder lies along z. radius [m]: of the sphere about its origin that contains
+it. position, rotation: its pose in the frame number ``frame``."""
+LIST, TABLE = Kind("float64", 1, layout="C"), Kind("float64", 2, layout="C")
+INDEX_TABLE = Kind("int64", 2, layout="C")
+CUBES = Kind("float64", 3, written=True, layout="C")
+SHAPES = (Kind(SOLID, 1, layout="C"), (TABLE, TABLE, LIST, INDEX_TABLE, TABLE, INDEX_TABLE))
 Polytope = tuple[Matrix, Matrix, Vector, IntArray, Matrix]
+"""Vertices, outward normals and offsets of faces, indices of their vertices, edge directions."""
+Shapes = tuple[Any, tuple[Matrix, Matrix, Vector, IntArray, Matrix, IntArray]]
+"""Solids, and their polytopes in one; the last array (n + 1, 3) has the index of the first vertex,
+face and edge direction of each."""
 
 
-@compiled_for(POLYTOPE, VECTOR, MATRIX)
-def placed_polytope(polytope: Polytope, position: Vector, rotation: Matrix) -> Polytope:
-    """Return a polytope at a pose: position (3,) [m] and rotation (3, 3)."""
-    vertices, normals, offsets, faces, directions = polytope
-    moved, turned = np.zeros((len(vertices), 3)), np.zeros((len(normals), 3))
-    shifted, along = offsets.copy(), np.zeros((len(directions), 3))
+@compiled
+def rotated(rotation: Matrix, points: Matrix) -> Matrix:
+    """Return R p of points (n, 3)."""
+    after = np.empty(points.shape)
+    for i in range(points.shape[0]):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        for k in range(3):
+            after[i, k] = rotation[k, 0] * x + rotation[k, 1] * y + rotation[k, 2] * z
+    return after
+
+
+@compiled
+def placed_polytope(shapes: Shapes, n: int, position: Vector, rotation: Matrix) -> Polytope:
+    """Return the polytope of shape n at a pose: position (3,) [m] and rotation (3, 3)."""
+    vertices, normals, offsets, faces, directions, starts = shapes[1]
+    v, f, e = starts[n, 0], starts[n, 1], starts[n, 2]
+    v_end, f_end, e_end = starts[n + 1, 0], starts[n + 1, 1], starts[n + 1, 2]
+    moved, turned = rotated(rotation, vertices[v:v_end]), rotated(rotation, normals[f:f_end])
+    shifted = offsets[f:f_end].copy()
     for k in range(3):
         for i in range(moved.shape[0]):
-            moved[i, k] = position[k]
-        for j in range(3):
-            for i in range(moved.shape[0]):
-                moved[i, k] += rotation[k, j] * vertices[i, j]
-            for i in range(turned.shape[0]):
-                turned[i, k] += rotation[k, j] * normals[i, j]
-            for i in range(along.shape[0]):
-                along[i, k] += rotation[k, j] * directions[i, j]
+            moved[i, k] += position[k]
         for i in range(shifted.size):
             shifted[i] += turned[i, k] * position[k]
-    return moved, turned, shifted, faces, along
+    return moved, turned, shifted, faces[f:f_end], rotated(rotation, directions[e:e_end])
 
 
 @compiled
 def write_row(
-    rows: Matrix, count: int, x: float, y: float, z: float, normal: Vector, gap: float
+    rows: Matrix, count: int, point: Vector, height: float, normal: Vector, gap: float
 ) -> None:
-    """Write the contact (x, y, z), on the surface of the first shape, halfway in the gap."""
-    rows[count, 0] = x + 0.5 * gap * normal[0]
-    rows[count, 1] = y + 0.5 * gap * normal[1]
-    rows[count, 2] = z + 0.5 * gap * normal[2]
+    """Write the contact halfway in the gap above a surface, ``height`` above ``point``."""
     for k in range(3):
+        rows[count, k] = point[k] + (height + 0.5 * gap) * normal[k]
         rows[count, 3 + k] = normal[k]
     rows[count, 6] = gap
 
@@ -99,30 +120,43 @@ def reduced(rows: Matrix, count: int) -> int:
     return MANIFOLD
 
 
-@compiled_for(VECTOR, VECTOR, MATRIX, NUMBER, MATRIX_OUT)
+@compiled
 def ground_points(
-    origin: Vector, normal: Vector, points: Matrix, margin: float, rows: Matrix
+    origin: Vector, normal: Vector, points: Matrix, radius: float, margin: float, rows: Matrix
 ) -> int:
-    """Write the contacts of a half space below a plane with ``points`` (n, 3); return the number.
+    """Write the contacts of a half space with spheres about ``points``; return the number.
 
     The origin (3,) [m] lies on the plane; its normal points out of the half space.
     """
-    count = 0
+    count, offset = 0, dot(normal, origin)
     for i in range(points.shape[0]):
-        gap = 0.0
-        for k in range(3):
-            gap += normal[k] * (points[i, k] - origin[k])
-        if gap < margin and count < ROWS:
-            x, y, z = points[i, 0], points[i, 1], points[i, 2]
-            write_row(
-                rows, count, x - gap * normal[0], y - gap * normal[1], z - gap * normal[2],
-                normal, gap,
-            )  # fmt: skip
+        height = dot(normal, points[i]) - offset
+        if height - radius < margin and count < ROWS:
+            write_row(rows, count, points[i], -height, normal, height - radius)
             count += 1
     return reduced(rows, count)
 
 
-@compiled_for(VECTOR, NUMBER, VECTOR, NUMBER, VECTOR, MATRIX_OUT)
+@compiled
+def rim_points(solid: Any, position: Vector, rotation: Matrix, normal: Vector) -> Matrix:
+    """Return points (8, 3) on the rims of a cylinder, of which one is the lowest along a normal."""
+    x, y, local = 0.0, 0.0, np.empty((8, 3))
+    for k in range(3):
+        x, y = x - normal[k] * rotation[k, 0], y - normal[k] * rotation[k, 1]
+    size = np.sqrt(x * x + y * y)
+    x, y = (x / size, y / size) if size > PARALLEL else (1.0, 0.0)
+    radius, half = solid["size"][0], 0.5 * solid["size"][1]
+    for i in range(8):
+        local[i, 0], local[i, 1], local[i, 2] = radius * x, radius * y, half if i < 4 else -half
+        x, y = -y, x
+    points = rotated(rotation, local)
+    for i in range(8):
+        for k in range(3):
+            points[i, k] += position[k]
+    return points
+
+
+@compiled
 def round_points(
     first: Vector, radius: float, second: Vector, other: float, fallback: Vector, rows: Matrix
 ) -> int:
@@ -130,17 +164,46 @@ def round_points(
 
     ``fallback`` (3,) is the normal where the centers are equal.
     """
-    normal, distance = np.empty(3), 0.0
+    normal = np.empty(3)
     for k in range(3):
         normal[k] = second[k] - first[k]
-        distance += normal[k] * normal[k]
-    distance = np.sqrt(distance)
+    distance = np.sqrt(dot(normal, normal))
     for k in range(3):
         normal[k] = normal[k] / distance if distance > 0.0 else fallback[k]
-    write_row(
-        rows, 0, first[0] + radius * normal[0], first[1] + radius * normal[1],
-        first[2] + radius * normal[2], normal, distance - radius - other,
-    )  # fmt: skip
+    write_row(rows, 0, first, radius, normal, distance - radius - other)
+    return 1
+
+
+@compiled_without_inlining
+def cylinder_and_sphere(
+    cylinder: Any, position: Vector, rotation: Matrix, center: Vector, radius: float, rows: Matrix
+) -> int:
+    """Write the contact of a cylinder with a sphere; return 1."""
+    x, y, z, local = 0.0, 0.0, 0.0, np.zeros((2, 3))
+    for k in range(3):
+        offset = center[k] - position[k]
+        x, y = x + rotation[k, 0] * offset, y + rotation[k, 1] * offset
+        z += rotation[k, 2] * offset
+    size, half, across = cylinder["size"][0], 0.5 * cylinder["size"][1], np.sqrt(x * x + y * y)
+    x, y = (x / across, y / across) if across > 0.0 else (1.0, 0.0)
+    to_side, to_end, out = size - across, half - abs(z), 1.0 if z > 0.0 else -1.0
+    is_inside, is_side = min(to_side, to_end) > 0.0, to_side < to_end
+    # The nearest point of the surface, and the normal where the center is inside.
+    reach = size if is_inside and is_side else min(across, size)
+    local[0, 0], local[0, 1], local[0, 2] = reach * x, reach * y, min(max(z, -half), half)
+    if is_side:
+        local[1, 0], local[1, 1] = x, y
+    else:
+        local[1, 2] = out
+        if is_inside:
+            local[0, 2] = out * half
+    turned = rotated(rotation, local)
+    point, normal = turned[0], turned[1]
+    for k in range(3):
+        point[k] += position[k]
+    if not is_inside:
+        return int(round_points(point, 0.0, center, radius, normal, rows))
+    write_row(rows, 0, point, 0.0, normal, -min(to_side, to_end) - radius)
     return 1
 
 
@@ -154,6 +217,17 @@ def corners_of(faces: IntArray, face: int) -> int:
 
 
 @compiled
+def edge_of(polytope: Polytope, face: int, i: int, edge: Vector) -> Vector:
+    """Write the vector (3,) along edge i of a face; return its first vertex."""
+    vertices, _, _, faces, _ = polytope
+    start, end = faces[face, i], faces[face, (i + 1) % corners_of(faces, face)]
+    for k in range(3):
+        edge[k] = vertices[end, k] - vertices[start, k]
+    first: Vector = vertices[start]
+    return first
+
+
+@compiled
 def nearest_on_face(
     polytope: Polytope, face: int, center: Vector, height: float, point: Vector
 ) -> float:
@@ -161,33 +235,29 @@ def nearest_on_face(
 
     It is the projection onto the plane, or a point of an edge that the projection is beyond.
     """
-    vertices, normals, _, faces, _ = polytope
-    n0, n1, n2 = normals[face, 0], normals[face, 1], normals[face, 2]
-    x, y, z = center[0] - height * n0, center[1] - height * n1, center[2] - height * n2
-    point[0], point[1], point[2] = x, y, z
-    least, size, inside = np.inf, corners_of(faces, face), True
-    for i in range(size):
-        a, b = vertices[faces[face, i]], vertices[faces[face, (i + 1) % size]]
-        e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-        side = (
-            (e1 * n2 - e2 * n1) * (x - a[0])
-            + (e2 * n0 - e0 * n2) * (y - a[1])
-            + (e0 * n1 - e1 * n0) * (z - a[2])
-        )
-        if side <= 0.0:
+    normal, least, inside = polytope[1][face], np.inf, True
+    edge, side, offset = np.empty(3), np.empty(3), np.empty(3)
+    for k in range(3):
+        point[k] = center[k] - height * normal[k]
+    for i in range(corners_of(polytope[3], face)):
+        start = edge_of(polytope, face, i, edge)
+        cross(edge, normal, side)
+        for k in range(3):
+            offset[k] = center[k] - start[k]
+        if dot(side, offset) <= 0.0:
             continue
         inside = False
-        t = e0 * (center[0] - a[0]) + e1 * (center[1] - a[1]) + e2 * (center[2] - a[2])
-        t = min(max(t / (e0 * e0 + e1 * e1 + e2 * e2), 0.0), 1.0)
-        c0, c1, c2 = a[0] + t * e0, a[1] + t * e1, a[2] + t * e2
-        square = (center[0] - c0) ** 2 + (center[1] - c1) ** 2 + (center[2] - c2) ** 2
-        if square < least:
-            least = square
-            point[0], point[1], point[2] = c0, c1, c2
+        t = min(max(dot(edge, offset) / dot(edge, edge), 0.0), 1.0)
+        for k in range(3):
+            offset[k] -= t * edge[k]
+        if dot(offset, offset) < least:
+            least = dot(offset, offset)
+            for k in range(3):
+                point[k] = center[k] - offset[k]
     return height * height if inside else least
 
 
-@compiled_for(POLYTOPE, VECTOR, NUMBER, NUMBER, MATRIX_OUT)
+@compiled_without_inlining
 def sphere_points(
     polytope: Polytope, center: Vector, radius: float, margin: float, rows: Matrix
 ) -> int:
@@ -195,26 +265,17 @@ def sphere_points(
     _, normals, offsets, _, _ = polytope
     best, nearest, closest = -np.inf, 0, np.empty(3)
     for f in range(offsets.size):
-        height = -offsets[f]
-        for k in range(3):
-            height += normals[f, k] * center[k]
+        height = dot(normals[f], center) - offsets[f]
         if height > best:
             best, nearest = height, f
     if best > radius + margin:
         return 0
     if best <= 0.0:
-        normal = normals[nearest].copy()
-        gap = best - radius
-        write_row(
-            rows, 0, center[0] - best * normal[0], center[1] - best * normal[1],
-            center[2] - best * normal[2], normal, gap,
-        )  # fmt: skip
+        write_row(rows, 0, center, -best, normals[nearest], best - radius)
         return 1
     least, point = np.inf, np.empty(3)
     for f in range(offsets.size):
-        height = -offsets[f]
-        for k in range(3):
-            height += normals[f, k] * center[k]
+        height = dot(normals[f], center) - offsets[f]
         if height > 0.0:
             distance = nearest_on_face(polytope, f, center, height, point)
             if distance < least:
@@ -228,15 +289,13 @@ def sphere_points(
 
 
 @compiled
-def support(vertices: Matrix, axis: Vector, sign: float) -> float:
-    """Return the largest value of sign axisᵀ x of the vertices."""
-    best = -np.inf
+def extent(vertices: Matrix, axis: Vector) -> tuple[float, float]:
+    """Return the smallest and the largest value of axisᵀ x of the vertices."""
+    low, high = np.inf, -np.inf
     for i in range(vertices.shape[0]):
-        value = sign * (
-            axis[0] * vertices[i, 0] + axis[1] * vertices[i, 1] + axis[2] * vertices[i, 2]
-        )
-        best = max(best, value)
-    return best
+        value = dot(axis, vertices[i])
+        low, high = min(low, value), max(high, value)
+    return low, high
 
 
 @compiled
@@ -245,7 +304,7 @@ def best_face(polytope: Polytope, others: Matrix) -> tuple[float, int]:
     _, normals, offsets, _, _ = polytope
     best, face = -np.inf, 0
     for f in range(offsets.size):
-        separation = -support(others, normals[f], -1.0) - offsets[f]
+        separation = extent(others, normals[f])[0] - offsets[f]
         if separation > best:
             best, face = separation, f
     return best, face
@@ -254,12 +313,10 @@ def best_face(polytope: Polytope, others: Matrix) -> tuple[float, int]:
 @compiled
 def clip(polygon: Matrix, count: int, origin: Vector, outward: Vector, kept: Matrix) -> int:
     """Write the part of a polygon on the inner side of a plane; return its number of vertices."""
-    total = 0
+    total, offset = 0, dot(outward, origin)
     for j in range(count):
-        m, here, there = (j + 1) % count, 0.0, 0.0
-        for k in range(3):
-            here += outward[k] * (polygon[j, k] - origin[k])
-            there += outward[k] * (polygon[m, k] - origin[k])
+        m = (j + 1) % count
+        here, there = dot(outward, polygon[j]) - offset, dot(outward, polygon[m]) - offset
         if here <= 0.0 and total < ROWS:
             for k in range(3):
                 kept[total, k] = polygon[j, k]
@@ -272,7 +329,7 @@ def clip(polygon: Matrix, count: int, origin: Vector, outward: Vector, kept: Mat
     return total
 
 
-@compiled
+@compiled_without_inlining
 def clipped_face(
     polytope: Polytope, face: int, other: Polytope, sign: float, margin: float, rows: Matrix
 ) -> int:
@@ -280,12 +337,11 @@ def clipped_face(
 
     ``sign`` is 1 where the face belongs to the first shape and -1 for the second.
     """
-    vertices, normals, offsets, faces, _ = polytope
+    _, normals, offsets, _, _ = polytope
     other_vertices, other_normals, _, other_faces, _ = other
-    n0, n1, n2 = normals[face, 0], normals[face, 1], normals[face, 2]
     lowest, opposite = np.inf, 0
     for f in range(other_normals.shape[0]):
-        value = n0 * other_normals[f, 0] + n1 * other_normals[f, 1] + n2 * other_normals[f, 2]
+        value = dot(normals[face], other_normals[f])
         if value < lowest:
             lowest, opposite = value, f
     polygon, kept, count = np.empty((ROWS, 3)), np.empty((ROWS, 3)), 0
@@ -295,42 +351,34 @@ def clipped_face(
             for k in range(3):
                 polygon[count, k] = other_vertices[index, k]
             count += 1
-    size, side = corners_of(faces, face), np.empty(3)
-    for i in range(size):
-        a, b = vertices[faces[face, i]], vertices[faces[face, (i + 1) % size]]
-        e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
-        side[0], side[1], side[2] = e1 * n2 - e2 * n1, e2 * n0 - e0 * n2, e0 * n1 - e1 * n0
-        count = clip(polygon, count, a, side, kept)
+    edge, side = np.empty(3), np.empty(3)
+    for i in range(corners_of(polytope[3], face)):
+        start = edge_of(polytope, face, i, edge)
+        cross(edge, normals[face], side)
+        count = clip(polygon, count, start, side, kept)
         polygon, kept = kept, polygon
     normal, found = np.empty(3), 0
     for k in range(3):
         normal[k] = sign * normals[face, k]
     for j in range(count):
-        gap = n0 * polygon[j, 0] + n1 * polygon[j, 1] + n2 * polygon[j, 2] - offsets[face]
+        gap = dot(normals[face], polygon[j]) - offsets[face]
         m, length = (j + 1) % count, 0.0
         for k in range(3):
             length += abs(polygon[m, k] - polygon[j, k])
         if gap < margin and (length > EQUAL or count == 1):
             # On the first shape: of the face, or of the other polytope.
-            shift = gap if sign > 0.0 else 0.0
-            write_row(
-                rows, found, polygon[j, 0] - shift * n0, polygon[j, 1] - shift * n1,
-                polygon[j, 2] - shift * n2, normal, gap,
-            )  # fmt: skip
+            write_row(rows, found, polygon[j], -gap if sign > 0.0 else 0.0, normal, gap)
             found += 1
     return reduced(rows, found)
 
 
 @compiled
-def support_middle(vertices: Matrix, axis: Vector, sign: float) -> Vector:
-    """Return the mean of the vertices with the largest coordinate along the axis."""
-    height = support(vertices, axis, sign)
-    point, count = np.zeros(3), 0
+def highest_middle(vertices: Matrix, axis: Vector, sign: float) -> Vector:
+    """Return the mean of the vertices with the largest value of sign axisᵀ x."""
+    low, high = extent(vertices, axis)
+    point, count, height = np.zeros(3), 0, high if sign > 0.0 else -low
     for i in range(vertices.shape[0]):
-        value = sign * (
-            axis[0] * vertices[i, 0] + axis[1] * vertices[i, 1] + axis[2] * vertices[i, 2]
-        )
-        if value > height - PREFERENCE:
+        if sign * dot(axis, vertices[i]) > height - PREFERENCE:
             for k in range(3):
                 point[k] += vertices[i, k]
             count += 1
@@ -339,7 +387,36 @@ def support_middle(vertices: Matrix, axis: Vector, sign: float) -> Vector:
     return point
 
 
-@compiled_for(POLYTOPE, POLYTOPE, NUMBER, MATRIX_OUT)
+@compiled
+def best_edges(
+    first: Polytope, second: Polytope, margin: float, best_axis: Vector
+) -> tuple[float, int, int]:
+    """Return the largest separation [m] along a perpendicular of two edges, and the edges.
+
+    Write the perpendicular (3,). The first one with a separation above the margin is returned.
+    """
+    best, own, others, axis = -np.inf, 0, 0, np.empty(3)
+    for i in range(first[4].shape[0]):
+        for j in range(second[4].shape[0]):
+            cross(first[4][i], second[4][j], axis)
+            size = np.sqrt(dot(axis, axis))
+            if size < PARALLEL:
+                continue
+            for k in range(3):
+                axis[k] /= size
+            low, high = extent(first[0], axis)
+            other_low, other_high = extent(second[0], axis)
+            forward, backward = other_low - high, low - other_high
+            if max(forward, backward) > best:
+                best, own, others = max(forward, backward), i, j
+                for k in range(3):
+                    best_axis[k] = axis[k] if forward >= backward else -axis[k]
+            if best > margin:
+                return best, own, others
+    return best, own, others
+
+
+@compiled_without_inlining
 def polytope_points(first: Polytope, second: Polytope, margin: float, rows: Matrix) -> int:
     """Write the contacts of two polytopes; return the number.
 
@@ -347,49 +424,86 @@ def polytope_points(first: Polytope, second: Polytope, margin: float, rows: Matr
     both polytopes have opposite faces, which are clipped with each other.
     """
     separation, face = best_face(first, second[0])
-    if separation > margin:
-        return 0
     other_separation, other_face = best_face(second, first[0])
-    if other_separation > margin:
+    if max(separation, other_separation) > margin:
         return 0
-    most = max(separation, other_separation)
-    axis, edge_axis = np.empty(3), np.empty(3)
-    edge_separation, own, others = -np.inf, 0, 0
-    directions, other_directions = first[4], second[4]
-    for i in range(directions.shape[0]):
-        for j in range(other_directions.shape[0]):
-            a, b = directions[i], other_directions[j]
-            axis[0], axis[1] = a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2]
-            axis[2] = a[0] * b[1] - a[1] * b[0]
-            size = np.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])
-            if size < PARALLEL:
-                continue
-            for k in range(3):
-                axis[k] /= size
-            forward = -support(second[0], axis, -1.0) - support(first[0], axis, 1.0)
-            backward = -support(first[0], axis, -1.0) - support(second[0], axis, 1.0)
-            value = max(forward, backward)
-            if value > edge_separation:
-                edge_separation, own, others = value, i, j
-                for k in range(3):
-                    edge_axis[k] = axis[k] if forward >= backward else -axis[k]
-            if value > margin:
-                return 0
-    if edge_separation > most + PREFERENCE:
-        a, b = directions[own], other_directions[others]
-        p = support_middle(first[0], edge_axis, 1.0)
-        q = support_middle(second[0], edge_axis, -1.0)
+    axis = np.empty(3)
+    edge_separation, own, others = best_edges(first, second, margin, axis)
+    if edge_separation > margin:
+        return 0
+    if edge_separation > max(separation, other_separation) + PREFERENCE:
+        a, b = first[4][own], second[4][others]
+        p, q = highest_middle(first[0], axis, 1.0), highest_middle(second[0], axis, -1.0)
         # Nearest point of the first line to the second one.
-        ab, ad, bd = 0.0, 0.0, 0.0
         for k in range(3):
-            ab += a[k] * b[k]
-            ad += a[k] * (q[k] - p[k])
-            bd += b[k] * (q[k] - p[k])
-        t = (ad - ab * bd) / (1.0 - ab * ab)
-        write_row(
-            rows, 0, p[0] + t * a[0], p[1] + t * a[1], p[2] + t * a[2], edge_axis, edge_separation
-        )
+            q[k] -= p[k]
+        ab = dot(a, b)
+        t = (dot(a, q) - ab * dot(b, q)) / (1.0 - ab * ab)
+        for k in range(3):
+            p[k] += t * a[k]
+        write_row(rows, 0, p, 0.0, axis, edge_separation)
         return 1
     if other_separation > separation + PREFERENCE:
         return clipped_face(second, other_face, first, -1.0, margin, rows)
     return clipped_face(first, face, second, 1.0, margin, rows)
+
+
+@compiled_for(
+    SHAPES, COUNT, COUNT, TABLE._replace(written=True), CUBES, NUMBER,
+    TABLE._replace(written=True), inline=False,
+)  # fmt: skip
+def shape_points(
+    shapes: Shapes,
+    first: int,
+    second: int,
+    positions: Matrix,
+    rotations: FloatArray,
+    margin: float,
+    rows: Matrix,
+) -> int:
+    """Write the contacts of two shapes; return the number.
+
+    Parameters
+    ----------
+    shapes : tuple
+        Solids and their polytopes.
+    first, second : int
+        Indices of the shapes.
+    positions, rotations : (n, 3), (n, 3, 3) array
+        Poses [m] of all shapes in base axes.
+    margin : float
+        Gap [m] below which a contact is written.
+    rows : (ROWS, 7) array
+        Point, normal from the first to the second shape, and gap of each contact.
+
+    """
+    solids, is_swapped = shapes[0], shapes[0][first]["kind"] > shapes[0][second]["kind"]
+    i, j = (second, first) if is_swapped else (first, second)
+    kind, other, radius = solids[i]["kind"], solids[j]["kind"], solids[j]["size"][0]
+    p, q, R, S = positions[i], positions[j], rotations[i], rotations[j]
+    if kind == GROUND:
+        normal = R[:, 2].copy()
+        if other == SPHERE:
+            count = ground_points(p, normal, positions[j : j + 1], radius, margin, rows)
+        elif other == CYLINDER:
+            rim = rim_points(solids[j], q, S, normal)
+            count = ground_points(p, normal, rim, 0.0, margin, rows)
+        else:
+            points = placed_polytope(shapes, j, q, S)[0]
+            count = ground_points(p, normal, points, 0.0, margin, rows)
+    elif kind == SPHERE:
+        count = round_points(p, solids[i]["size"][0], q, radius, np.array([0.0, 0.0, 1.0]), rows)
+    elif other == SPHERE and kind == CYLINDER:
+        count = cylinder_and_sphere(solids[i], p, R, q, radius, rows)
+    elif other == SPHERE:
+        count = sphere_points(placed_polytope(shapes, i, p, R), q, radius, margin, rows)
+    else:
+        polytope = placed_polytope(shapes, i, p, R)
+        count = polytope_points(polytope, placed_polytope(shapes, j, q, S), margin, rows)
+    kept = 0
+    for n in range(count):
+        if rows[n, 6] < margin:
+            for k in range(7):
+                rows[kept, k] = -rows[n, k] if is_swapped and 3 <= k < 6 else rows[n, k]
+            kept += 1
+    return kept

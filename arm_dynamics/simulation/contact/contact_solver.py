@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import MATRIX, VECTOR, VECTOR_OUT, compiled, compiled_for
-from arm_dynamics.simulation.contact.cone_program import solve_cone_program, solve_linear
+from arm_dynamics.core.compiled_math import compiled, compiled_without_inlining
+from arm_dynamics.simulation.contact.cone_program import (
+    Problem,
+    solve_cone_program,
+    solve_linear,
+    velocity_after,
+)
 
-ROUNDS = 4
-"""Largest number of rounds, each of Newton steps and Gauss-Seidel sweeps."""
-SWEEPS = 20
-"""Number of sweeps in the first round, and by which each round has more."""
+COMPLIANT_ROUNDS = ((4, 8), (20, 20))
+"""Numbers of Gauss-Seidel sweeps and of Newton steps of slightly compliant contacts."""
+RIGID_SWEEPS = (40, 60, 80)
+"""Numbers of sweeps after the Newton steps of rigid contacts."""
 CONVEX_ROUNDS = 6
 """Largest number of convex programs where the rounds do not converge."""
 NEWTON_STEPS = 20
@@ -85,13 +90,13 @@ def sliding_angle(g: Matrix, w: tuple[float, float, float], mu: float, guess: fl
 
 
 @compiled
-def contact_impulse(
-    g: Matrix, w0: float, w1: float, w2: float, mu: float, guess: float, out: Vector
-) -> None:
-    """Write the impulse λ (3,) of one contact with v = G λ + w: it separates, sticks or slides.
+def contact_impulse(g: Matrix, w: tuple[float, float, float], mu: float, out: Vector) -> None:
+    """Replace λ (3,) by the impulse with v = G λ + w: the contact separates, sticks or slides.
 
     λ_n >= 0, v_n >= 0, λ_n v_n = 0;  |λ_t| <= μ λ_n;  v_t = -γ λ_t, γ = 0 inside the cone.
     """
+    w0, w1, w2 = w
+    x, y = out[1], out[2]
     out[0] = out[1] = out[2] = 0.0
     if not w0 < 0.0:
         return
@@ -103,12 +108,14 @@ def contact_impulse(
         if determinant > 1e-13 * a * d * f:
             m3, m4, m5 = a * f - c * c, b * c - a * e, a * d - b * b
             n = -(m0 * w0 + m1 * w1 + m2 * w2) / determinant
-            x = -(m1 * w0 + m3 * w1 + m4 * w2) / determinant
-            y = -(m2 * w0 + m4 * w1 + m5 * w2) / determinant
-            if n >= 0.0 and x * x + y * y <= mu * mu * n * n:
-                out[0], out[1], out[2] = n, x, y
+            t1 = -(m1 * w0 + m3 * w1 + m4 * w2) / determinant
+            t2 = -(m2 * w0 + m4 * w1 + m5 * w2) / determinant
+            if n >= 0.0 and t1 * t1 + t2 * t2 <= mu * mu * n * n:
+                out[0], out[1], out[2] = n, t1, t2
                 return
-        angle = sliding_angle(g, (w0, w1, w2), mu, guess)
+        if not x * x + y * y > 0.0:  # without friction it slides at w_t - w_n G_tn / G_nn
+            x, y = w0 * b / a - w1, w0 * c / a - w2
+        angle = sliding_angle(g, w, mu, np.arctan2(y, x))
         tangent1, tangent2 = mu * np.cos(angle), mu * np.sin(angle)
         d = g[0, 0] + g[0, 1] * tangent1 + g[0, 2] * tangent2
         out[0] = -w0 / d
@@ -118,29 +125,13 @@ def contact_impulse(
 
 
 @compiled
-def add_impulses(delassus: Matrix, velocity: Vector, impulse: Vector, w: Vector) -> None:
-    """Write w = G λ + w₀ (n,)."""
-    for i in range(w.size):
-        w[i] = velocity[i]
-        for j in range(w.size):
-            w[i] += delassus[i, j] * impulse[j]
-
-
-@compiled
-def projection_residual(
-    delassus: Matrix,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    impulse: Vector,
-    w: Vector,
-    values: Vector,
-) -> float:
+def projection_residual(problem: Problem, impulse: Vector, w: Vector, values: Vector) -> float:
     """Write F(λ) (n,), zero at a solution; return the largest |F_i| G_ii [m/s].
 
     F = λ - P(λ - r w), r_i = 1/G_ii, with the projection P onto the bounds, and of a contact onto
     λ_n >= 0 and the disk of radius μ λ_n (Alart and Curnier).
     """
-    lower, upper = bounds
+    delassus, _, lower, upper, friction = problem
     m, largest = lower.size, 0.0
     for i in range(m):
         z = impulse[i] - w[i] / delassus[i, i]
@@ -174,17 +165,11 @@ def projected(
 
 @compiled
 def projection_slope(
-    delassus: Matrix,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    impulse: Vector,
-    w: Vector,
-    values: Vector,
-    slope: Matrix,
+    problem: Problem, impulse: Vector, w: Vector, values: Vector, slope: Matrix
 ) -> None:
     """Write ∂F/∂λ (n, n) of ``projection_residual``, and F = λ of contacts that separate."""
-    (lower, upper), n = bounds, impulse.size
-    m = lower.size
+    delassus, _, lower, upper, friction = problem
+    n, m = impulse.size, lower.size
     for i in range(n):
         for j in range(n):
             slope[i, j] = 0.0
@@ -224,33 +209,25 @@ def projection_slope(
         slope[at + 2, at] -= mu * e2
 
 
-@compiled
-def newton_steps(
-    delassus: Matrix,
-    velocity: Vector,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    impulse: Vector,
-    tolerance: float,
-) -> float:
+@compiled_without_inlining
+def newton_steps(problem: Problem, impulse: Vector, count: int, tolerance: float) -> float:
     """Improve λ by semi-smooth Newton steps; return the residual [m/s] of the best iterate.
 
     An iterate may be worse than the one before: the set of sliding contacts changes on the path to
     the solution. PROXIMITY makes the slope regular where contacts are redundant.
     """
-    n = impulse.size
-    slope, values, w, trial = np.empty((n, n)), np.empty(n), np.empty(n), impulse.copy()
-    best = np.inf
-    for _ in range(NEWTON_STEPS):
-        add_impulses(delassus, velocity, trial, w)
-        residual = projection_residual(delassus, bounds, friction, trial, w, values)
+    n, best = impulse.size, np.inf
+    slope, values, trial = np.empty((n, n)), np.empty(n), impulse.copy()
+    for _ in range(count):
+        w = velocity_after(problem, trial)
+        residual = projection_residual(problem, trial, w, values)
         if residual < best:
             best = residual
             for i in range(n):
                 impulse[i] = trial[i]
         if best <= tolerance:
             break
-        projection_slope(delassus, bounds, friction, trial, w, values, slope)
+        projection_slope(problem, trial, w, values, slope)
         if not solve_linear(slope, values):
             break
         for i in range(n):
@@ -258,88 +235,76 @@ def newton_steps(
     return best
 
 
-@compiled
-def sweep(
-    delassus: Matrix,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    impulse: Vector,
-    w: Vector,
-    memory: tuple[Matrix, Vector],
-) -> float:
-    """Take one block Gauss-Seidel sweep, in place; return the largest change of a velocity."""
-    (lower, upper), (block, new), n = bounds, memory, impulse.size
-    m, largest = lower.size, 0.0
-    for i in range(m):
-        after = min(max(impulse[i] - w[i] / delassus[i, i], lower[i]), upper[i])
-        change = after - impulse[i]
-        if change != 0.0:
-            impulse[i] = after
-            for j in range(n):
-                w[j] += delassus[j, i] * change
-            largest = max(largest, abs(change) * delassus[i, i])
-    for k in range(friction.size):
-        at = m + 3 * k
-        for a in range(3):
-            for b in range(3):
-                block[a, b] = delassus[at + a, at + b]
-        n0, n1, n2 = impulse[at], impulse[at + 1], impulse[at + 2]
-        w0 = w[at] - block[0, 0] * n0 - block[0, 1] * n1 - block[0, 2] * n2
-        w1 = w[at + 1] - block[1, 0] * n0 - block[1, 1] * n1 - block[1, 2] * n2
-        w2 = w[at + 2] - block[2, 0] * n0 - block[2, 1] * n1 - block[2, 2] * n2
-        guess = np.arctan2(n2, n1) if n1 * n1 + n2 * n2 > 0.0 else np.arctan2(-w2, -w1)
-        contact_impulse(block, w0, w1, w2, friction[k], guess, new)
-        for a in range(3):
-            change = new[a] - impulse[at + a]
+@compiled_without_inlining
+def sweep(problem: Problem, impulse: Vector, count: int, tolerance: float) -> float:
+    """Improve λ by ``count`` block Gauss-Seidel sweeps; return the last change of a velocity."""
+    delassus, _, lower, upper, friction = problem
+    w, block, new = velocity_after(problem, impulse), np.empty((3, 3)), np.empty(3)
+    n, m, largest = impulse.size, lower.size, np.inf
+    for _ in range(count):
+        if largest <= tolerance:
+            break
+        largest = 0.0
+        for i in range(m):
+            after = min(max(impulse[i] - w[i] / delassus[i, i], lower[i]), upper[i])
+            change = after - impulse[i]
             if change != 0.0:
-                impulse[at + a] = new[a]
+                impulse[i] = after
                 for j in range(n):
-                    w[j] += delassus[j, at + a] * change
-                largest = max(largest, abs(change) * block[a, a])
+                    w[j] += delassus[i, j] * change
+                largest = max(largest, abs(change) * delassus[i, i])
+        for k in range(friction.size):
+            at = m + 3 * k
+            for a in range(3):
+                new[a] = impulse[at + a]
+                for b in range(3):
+                    block[a, b] = delassus[at + a, at + b]
+            w0 = w[at] - block[0, 0] * new[0] - block[0, 1] * new[1] - block[0, 2] * new[2]
+            w1 = w[at + 1] - block[1, 0] * new[0] - block[1, 1] * new[1] - block[1, 2] * new[2]
+            w2 = w[at + 2] - block[2, 0] * new[0] - block[2, 1] * new[1] - block[2, 2] * new[2]
+            contact_impulse(block, (w0, w1, w2), friction[k], new)
+            for a in range(3):
+                change = new[a] - impulse[at + a]
+                if change != 0.0:
+                    impulse[at + a] = new[a]
+                    for j in range(n):
+                        w[j] += delassus[at + a, j] * change
+                    largest = max(largest, abs(change) * block[a, a])
     return largest
 
 
-@compiled
-def convex_rounds(
-    delassus: Matrix,
-    velocity: Vector,
-    bounds: tuple[Vector, Vector],
-    friction: Vector,
-    impulse: Vector,
-    residual: float,
-    tolerance: float,
-) -> float:
+@compiled_without_inlining
+def convex_rounds(problem: Problem, impulse: Vector, residual: float, tolerance: float) -> float:
     """Improve λ by convex programs, each followed by Newton steps; return the residual [m/s].
 
     The minimum of ½ λᵀ G λ + (w₀ + s)ᵀ λ over the friction cones is the solution if
     s_n = μ |v_t| (de Saxcé and Feng); s follows from the velocity of the program before.
     """
-    n, m = impulse.size, bounds[0].size
-    b, w, x, mu = velocity.copy(), np.empty(n), np.empty(n), friction.copy()
+    delassus, velocity, lower, upper, friction = problem
+    n, m = impulse.size, lower.size
+    b, mu = velocity.copy(), friction.copy()
+    for k in range(mu.size):
+        mu[k] = max(mu[k], MIN_FRICTION)
     largest, stiffest = 0.0, 0.0
     for i in range(n):
         largest, stiffest = max(largest, abs(velocity[i])), max(stiffest, delassus[i, i])
-    for k in range(mu.size):
-        mu[k] = max(mu[k], MIN_FRICTION)
-    best = residual
     for _ in range(CONVEX_ROUNDS):
-        solve_cone_program(delassus, b, bounds, mu, largest / stiffest, x)
-        add_impulses(delassus, velocity, x, w)
+        trial = solve_cone_program((delassus, b, lower, upper, mu), largest / stiffest)
+        w = velocity_after(problem, trial)
         for k in range(mu.size):
             at = m + 3 * k
             b[at] = velocity[at] + mu[k] * np.sqrt(w[at + 1] ** 2 + w[at + 2] ** 2)
-        trial = x.copy()
-        residual = newton_steps(delassus, velocity, bounds, friction, trial, tolerance)
-        if residual < best:
-            best = residual
+        after = newton_steps(problem, trial, NEWTON_STEPS, tolerance)
+        if after < residual:
+            residual = after
             for i in range(n):
                 impulse[i] = trial[i]
-        if best <= tolerance:
+        if residual <= tolerance:
             break
-    return best
+    return residual
 
 
-@compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR_OUT)
+@compiled_without_inlining
 def solve_contact_problem(
     delassus: Matrix,
     velocity: Vector,
@@ -377,8 +342,7 @@ def solve_contact_problem(
     IEEE RA-L 3 (2018), section III.
 
     """
-    n, m, bounds = velocity.size, lower.size, (lower, upper)
-    scale = 0.0
+    n, m, scale = velocity.size, lower.size, 0.0
     for i in range(n):
         if not abs(velocity[i]) < np.inf:
             return np.inf
@@ -391,23 +355,16 @@ def solve_contact_problem(
     compliant = delassus.copy()
     for i in range(m, n):
         compliant[i, i] *= 1.0 + COMPLIANCE
-    w, memory = np.empty(n), (np.empty((3, 3)), np.empty(3))
-    residual = np.inf
-    for k in range(ROUNDS):
-        matrix = compliant if k == 0 else delassus
-        if k > 0:
-            residual = newton_steps(matrix, velocity, bounds, friction, impulse, tolerance)
-            if residual <= tolerance:
-                break
-        add_impulses(matrix, velocity, impulse, w)
-        for _ in range(SWEEPS * (k + 1)):
-            residual = sweep(matrix, bounds, friction, impulse, w, memory)
-            if residual <= tolerance:
-                break
-        if k > 0 and residual <= tolerance:
+    problem = (compliant, velocity, lower, upper, friction)
+    for sweeps, steps in COMPLIANT_ROUNDS:
+        sweep(problem, impulse, sweeps, tolerance)
+        if newton_steps(problem, impulse, steps, tolerance) <= tolerance:
             break
-        if k == 0:
-            newton_steps(matrix, velocity, bounds, friction, impulse, tolerance)
-    if residual > tolerance:
-        residual = convex_rounds(delassus, velocity, bounds, friction, impulse, residual, tolerance)
-    return residual
+    problem, residual = (delassus, velocity, lower, upper, friction), np.inf
+    for count in RIGID_SWEEPS:
+        residual = newton_steps(problem, impulse, NEWTON_STEPS, tolerance)
+        if residual > tolerance:
+            residual = sweep(problem, impulse, count, tolerance)
+        if residual <= tolerance:
+            return residual
+    return convex_rounds(problem, impulse, residual, tolerance)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.simulation.contact.contact_points import (
-    ROWS,
+    CYLINDER,
+    GROUND,
+    POLYTOPE,
+    SOLID,
+    SPHERE,
     Polytope,
-    ground_points,
-    placed_polytope,
-    polytope_points,
-    round_points,
-    sphere_points,
+    Shapes,
 )
 
 SIDES = 48
 """Sides of the prism that replaces a cylinder except against a ground or a sphere."""
 COPLANAR = 1e-6
 """Sine of the angle, and distance relative to the size, up to which facets are one face."""
+KINDS = {"ground": GROUND, "polytope": POLYTOPE, "cylinder": CYLINDER, "sphere": SPHERE}
 BOX = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 
 
@@ -70,21 +73,40 @@ class ConvexShape:
         return polytope_of(self.points)
 
 
-class Placed:
-    """A shape at a pose: origin (3,) [m] and rotation (3, 3), in base axes."""
+NO_POLYTOPE: Polytope = (
+    np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), np.zeros((0, 0), np.int64), np.zeros((0, 3))
+)  # fmt: skip
 
-    __slots__ = "_polytope", "position", "rotation", "shape"
 
-    def __init__(self, shape: ConvexShape, position: Vector, rotation: Matrix) -> None:
-        self.shape, self.position, self.rotation = shape, position, rotation
-        self._polytope: Polytope | None = None
+class Solid(NamedTuple):
+    """A convex shape of a body, in the frame of that number, with its surface."""
 
-    @property
-    def polytope(self) -> Polytope:
-        """The polytope of the shape in base axes."""
-        if self._polytope is None:
-            self._polytope = placed_polytope(self.shape.polytope, self.position, self.rotation)
-        return self._polytope
+    name: str
+    shape: ConvexShape
+    frame: int
+    friction: float
+    restitution: float
+
+
+def shape_table(solids: Sequence[Solid]) -> Shapes:
+    """Return solids as arrays for compiled code."""
+    table, parts = np.zeros(len(solids), SOLID), [NO_POLYTOPE]
+    for row, (_, shape, frame, friction, restitution) in zip(table, solids, strict=True):
+        row["kind"], row["size"][: len(shape.size)] = KINDS[shape.kind], shape.size
+        row["position"], row["rotation"], row["radius"] = (
+            shape.position,
+            shape.rotation,
+            shape.radius,
+        )
+        row["frame"], row["friction"], row["restitution"] = frame, friction, restitution
+        parts.append(shape.polytope if shape.kind in ("polytope", "cylinder") else NO_POLYTOPE)
+    starts = np.cumsum([[len(part[k]) for k in (0, 1, 4)] for part in parts], axis=0)
+    width = max(part[3].shape[1] for part in parts)
+    faces = [np.pad(x[3], ((0, 0), (0, width - x[3].shape[1])), constant_values=-1) for x in parts]
+    vertices, normals, offsets, directions = (
+        np.concatenate([part[k] for part in parts]) for k in (0, 1, 2, 4)
+    )
+    return table, (vertices, normals, offsets, np.concatenate(faces), directions, starts)
 
 
 def polytope_of(points: FloatArray) -> Polytope:
@@ -126,82 +148,3 @@ def polytope_of(points: FloatArray) -> Polytope:
     near = cKDTree(directions).query_ball_point(directions, COPLANAR)
     unique = directions[[k == min(group) for k, group in enumerate(near)]]
     return vertices, np.array(normals), np.array(offsets), table, unique
-
-
-class ContactPoints:
-    """Contacts of two placed shapes, in memory that is used again by the next pair."""
-
-    def __init__(self) -> None:
-        self._rows = np.empty((ROWS, 7))
-
-    def of(self, first: Placed, second: Placed, margin: float) -> Matrix:
-        """Return rows (n, 7) of point, normal from the first to the second shape, and gap."""
-        a, b = first.shape.kind, second.shape.kind
-        order = ("ground", "polytope", "cylinder", "sphere")
-        if order.index(a) > order.index(b):
-            rows: Matrix = self.of(second, first, margin).copy()
-            rows[:, 3:6] *= -1.0
-            return rows
-        rows = self._rows
-        if a == "ground":
-            points, shift = _lowest(second, first.rotation[:, 2])
-            count = ground_points(
-                first.position, first.rotation[:, 2], points, margin + shift, rows
-            )
-            rows[:count, 6] -= shift
-            rows[:count, :3] -= 0.5 * shift * first.rotation[:, 2]
-        elif b == "sphere" and a == "sphere":
-            count = round_points(
-                first.position, first.shape.size[0], second.position, second.shape.size[0],
-                np.array([0.0, 0.0, 1.0]), rows,
-            )  # fmt: skip
-        elif b == "sphere" and a == "cylinder":
-            count = _cylinder_and_sphere(first, second, rows)
-        elif b == "sphere":
-            count = sphere_points(
-                first.polytope, second.position, second.shape.size[0], margin, rows
-            )
-        else:
-            count = polytope_points(first.polytope, second.polytope, margin, rows)
-        found: Matrix = rows[:count]
-        below: Matrix = found[found[:, 6] < margin]
-        return below
-
-
-def _lowest(placed: Placed, normal: Vector) -> tuple[Matrix, float]:
-    """Return points (n, 3) of a shape that are lowest against a normal, and their radius [m]."""
-    if placed.shape.kind == "sphere":
-        return placed.position[None], placed.shape.size[0]
-    if placed.shape.kind == "polytope":
-        return placed.polytope[0], 0.0
-    radius, length = placed.shape.size
-    axis = placed.rotation[:, 2]
-    down = -(normal - (normal @ axis) * axis)
-    size = float(np.linalg.norm(down))
-    down = down / size if size > COPLANAR else placed.rotation[:, 0]
-    across = np.cross(axis, down)
-    rim = radius * np.array([down, across, -down, -across])
-    half = 0.5 * length * axis
-    return placed.position + np.vstack([rim + half, rim - half]), 0.0
-
-
-def _cylinder_and_sphere(first: Placed, second: Placed, rows: Matrix) -> int:
-    """Write the contact of a cylinder with a sphere; return 1."""
-    radius, length = first.shape.size
-    local = first.rotation.T @ (second.position - first.position)
-    across = float(np.hypot(local[0], local[1]))
-    out = local[:2] / across if across > 0 else np.array([1.0, 0.0])
-    inside = across < radius and abs(local[2]) < length / 2
-    if inside:
-        to_side, to_end = radius - across, length / 2 - abs(local[2])
-        normal = np.array([*out, 0.0]) if to_side < to_end else [0.0, 0.0, np.sign(local[2])]
-        gap = -min(to_side, to_end) - second.shape.size[0]
-        normal = first.rotation @ normal
-        surface = second.position + min(to_side, to_end) * normal
-        rows[0] = [*(surface + 0.5 * gap * normal), *normal, gap]
-        return 1
-    nearest = np.array([*(out * min(across, radius)), np.clip(local[2], -length / 2, length / 2)])
-    point = first.position + first.rotation @ nearest
-    return int(
-        round_points(point, 0.0, second.position, second.shape.size[0], first.rotation[:, 2], rows)
-    )

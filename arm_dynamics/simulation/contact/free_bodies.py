@@ -6,45 +6,113 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pinocchio as pin
 
 from arm_dynamics.collision.scene import SceneObject
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
-from arm_dynamics.core.compiled_math import MATRIX, NUMBER, VECTOR, compiled_for
+from arm_dynamics.core.compiled_math import compiled
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.small_matrices import cross, dot
 
 ITERATIONS = 60
 """Iterations of the gyroscopic step, each of which reduces its error by a factor of dt |ω|."""
+SMALL = 1e-3
+"""Angle [rad] below which the series of a rotation is exact in floating point."""
+
+Bodies = tuple[Vector, FloatArray, FloatArray, Vector]
+"""Masses, inertias and their inverses in the axes of the bodies, gravity [m/s²]."""
+Frames = tuple[Matrix, FloatArray, Matrix]
+"""Positions (f, 3) [m], rotations (f, 3, 3) and velocities (f, 6) [m/s, rad/s] in base axes."""
 
 
-@compiled_for(MATRIX, MATRIX, VECTOR, NUMBER)
+@compiled
 def after_gyroscopic_torque(inertia: Matrix, inverse: Matrix, start: Vector, dt: float) -> Vector:
     """Return ω⁺ (3,) [rad/s] of I (ω⁺ - ω) + dt ω_m × I ω_m = 0, ω_m = (ω + ω⁺)/2.
 
     The implicit midpoint rule of Euler's equations in body axes, by fixed-point iterations.
     """
     after: Vector = start.copy()
-    momentum, torque = np.empty(3), np.empty(3)
+    middle, momentum, torque = np.empty(3), np.empty(3), np.empty(3)
     for _ in range(ITERATIONS):
         largest, size = 0.0, 0.0
-        m0, m1, m2 = (
-            0.5 * (start[0] + after[0]),
-            0.5 * (start[1] + after[1]),
-            0.5 * (start[2] + after[2]),
-        )
         for k in range(3):
-            momentum[k] = inertia[k, 0] * m0 + inertia[k, 1] * m1 + inertia[k, 2] * m2
-        torque[0] = m1 * momentum[2] - m2 * momentum[1]
-        torque[1] = m2 * momentum[0] - m0 * momentum[2]
-        torque[2] = m0 * momentum[1] - m1 * momentum[0]
+            middle[k] = 0.5 * (start[k] + after[k])
         for k in range(3):
-            change = inverse[k, 0] * torque[0] + inverse[k, 1] * torque[1]
-            new = start[k] - dt * (change + inverse[k, 2] * torque[2])
+            momentum[k] = dot(inertia[k], middle)
+        cross(middle, momentum, torque)
+        for k in range(3):
+            new = start[k] - dt * dot(inverse[k], torque)
             largest, size = max(largest, abs(new - after[k])), max(size, abs(new))
             after[k] = new
         if largest <= 1e-16 * size:
             break
     return after
+
+
+@compiled
+def smooth_velocities(bodies: Bodies, frames: Frames, dt: float) -> Matrix:
+    """Return the velocities (n, 6) of the last n frames after dt [s] without contact.
+
+    v⁺ = v + dt g; the angular velocity in body axes by the implicit midpoint rule,
+    I (ω⁺ - ω) + dt ω_m × I ω_m = 0, ω_m = (ω + ω⁺)/2, which keeps the kinetic energy
+    ½ ωᵀ I ω and the size of the angular momentum I ω exactly.
+    """
+    (mass, inertia, inverse, gravity), (_, rotations, velocities) = bodies, frames
+    first, own = len(rotations) - mass.size, np.empty(3)
+    after: Matrix = velocities[first:].copy()
+    for k in range(mass.size):
+        R = rotations[first + k]
+        for a in range(3):
+            after[k, a] += dt * gravity[a]
+            own[a] = dot(R[:, a], after[k, 3:])
+        turned = after_gyroscopic_torque(inertia[k], inverse[k], own, dt)
+        for a in range(3):
+            after[k, 3 + a] = dot(R[a], turned)
+    return after
+
+
+@compiled
+def add_inverse_masses(bodies: Bodies, frames: Frames, inverse_mass: Matrix) -> None:
+    """Add the inverse masses of n bodies in base axes to the last 6 n rows of a matrix."""
+    mass, _, inverse, _ = bodies
+    first, size = len(frames[1]) - mass.size, len(inverse_mass) - 6 * mass.size
+    for k in range(mass.size):
+        R, at = frames[1][first + k], size + 6 * k
+        for a in range(3):
+            inverse_mass[at + a, at + a] = 1.0 / mass[k]
+            for b in range(3):
+                for i in range(3):
+                    for j in range(3):
+                        turned = R[a, i] * inverse[k, i, j] * R[b, j]
+                        inverse_mass[at + 3 + a, at + 3 + b] += turned
+
+
+@compiled
+def move_bodies(frames: Frames, velocity: Vector, n: int, dt: float) -> None:
+    """Move n bodies, the last frames, with the last 6 n velocities, constant over dt [s], in place.
+
+    R⁺ = exp(dt [ω]) R = R + s [t] R + c [t] [t] R, t = dt ω, s = sin |t| / |t|,
+    c = (1 - cos |t|) / |t|².
+    """
+    positions, rotations, velocities = frames
+    t, R = np.empty(3), np.empty((3, 3))
+    for f in range(-n, 0):
+        for a in range(3):
+            velocities[f, a], velocities[f, 3 + a] = velocity[6 * f + a], velocity[6 * f + 3 + a]
+            positions[f, a] += dt * velocities[f, a]
+            t[a] = dt * velocities[f, 3 + a]
+            for j in range(3):
+                R[a, j] = rotations[f, a, j]
+        square = dot(t, t)
+        s, c = 1.0 - square / 6.0, 0.5 - square / 24.0
+        if square > SMALL * SMALL:
+            angle = np.sqrt(square)
+            s, c = np.sin(angle) / angle, 2.0 * (np.sin(0.5 * angle) / angle) ** 2
+        for j in range(3):
+            inner = dot(t, R[:, j])
+            for a in range(3):
+                b, d = (a + 1) % 3, (a + 2) % 3
+                turn = s * (t[b] * R[d, j] - t[d] * R[b, j])
+                rotations[f, a, j] += turn + c * (t[a] * inner - square * R[a, j])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +160,18 @@ class BodyStates:
                                    " a number")  # fmt: skip
         return cls(*arrays)
 
+    @property
+    def arrays(self) -> Frames:
+        """Positions, rotations and velocities."""
+        return self.position, self.rotation, self.velocity
+
+    @classmethod
+    def of_step(cls, arrays: Frames) -> BodyStates:
+        """Return the states after a step: its arrays, set read-only, without a check."""
+        for array in arrays:
+            array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
+        return cls(*arrays)
+
     def __len__(self) -> int:
         """Return the number of bodies."""
         return len(self.position)
@@ -108,6 +188,8 @@ class FreeBodies:
         Masses [kg].
     inertia : (n, 3, 3) array
         Inertias [kg·m²] about the centers of mass, in the axes of the bodies.
+    inverse_inertia : (n, 3, 3) array
+        Their inverses.
     center : (n, 3) array
         Centers of mass [m] in the frames of the objects.
 
@@ -126,40 +208,12 @@ class FreeBodies:
                     f"scene object '{one.name}': smallest inertia = {least:.3g} kg·m²; expected"
                     " above 0"
                 )
-        self._inverse = np.array([np.linalg.inv(x) for x in self.inertia]).reshape(n, 3, 3)
+        self.inverse_inertia = np.linalg.inv(self.inertia)
 
-    def smooth_velocity(self, states: BodyStates, gravity: Vector, dt: float) -> Matrix:
-        """Return the velocities (n, 6) after dt [s] without contact.
-
-        v⁺ = v + dt g; the angular velocity in body axes by the implicit midpoint rule,
-        I (ω⁺ - ω) + dt ω_m × I ω_m = 0, ω_m = (ω + ω⁺)/2, which keeps the kinetic energy
-        ½ ωᵀ I ω and the size of the angular momentum I ω exactly.
-        """
-        after = np.array(states.velocity)
-        after[:, :3] += dt * gravity
-        for k, inertia in enumerate(self.inertia):
-            turn = states.rotation[k]
-            turned = after_gyroscopic_torque(inertia, self._inverse[k], turn.T @ after[k, 3:], dt)
-            after[k, 3:] = turn @ turned
-        return after
-
-    def inverse_mass(self, states: BodyStates) -> Matrix:
-        """Return the inverse mass (6 n, 6 n) of all bodies in base axes."""
-        n = len(self.mass)
-        inverse = np.zeros((6 * n, 6 * n))
-        for k in range(n):
-            at = 6 * k
-            inverse[at : at + 3, at : at + 3] = np.eye(3) / self.mass[k]
-            turn = states.rotation[k]
-            inverse[at + 3 : at + 6, at + 3 : at + 6] = turn @ self._inverse[k] @ turn.T
-        return inverse
-
-    def moved(self, states: BodyStates, velocity: Matrix, dt: float) -> BodyStates:
-        """Return the states after a motion with constant velocities (n, 6) over dt [s]."""
-        rotation = np.array(
-            [pin.exp3(dt * w) @ R for w, R in zip(velocity[:, 3:], states.rotation, strict=True)]
-        ).reshape(-1, 3, 3)
-        return BodyStates(states.position + dt * velocity[:, :3], rotation, velocity)
+    @property
+    def table(self) -> tuple[Vector, FloatArray, FloatArray]:
+        """Masses, inertias and their inverses."""
+        return self.mass, self.inertia, self.inverse_inertia
 
     def energy(self, states: BodyStates, gravity: Vector) -> float:
         """Return the kinetic and potential energy [J] of all bodies."""

@@ -20,6 +20,9 @@ RIGID_SWEEPS = (40, 60, 80)
 CONVEX_ROUNDS = 6
 """Largest number of convex programs where the rounds do not converge."""
 NEWTON_STEPS = 20
+INCONSISTENCY = 1e-7
+"""Residual [m/s] of Newton's method that further iterations rarely reduce: the speeds that redundant
+contacts of an edge require differ by the rounding of its points."""
 TOLERANCE = 1e-13
 """Residual velocity, relative to the largest velocity, at which a solution is accepted."""
 MIN_FRICTION = 1e-6
@@ -363,8 +366,9 @@ def solve_contact_problem(
     problem, residual = (delassus, velocity, lower, upper, friction), np.inf
     for count in RIGID_SWEEPS:
         residual = newton_steps(problem, impulse, NEWTON_STEPS, tolerance)
-        if residual > tolerance:
-            residual = sweep(problem, impulse, count, tolerance)
+        if residual <= INCONSISTENCY:
+            return residual
+        residual = sweep(problem, impulse, count, tolerance)
         if residual <= tolerance:
             return residual
     return convex_rounds(problem, impulse, residual, tolerance)

@@ -49,6 +49,8 @@ CORRECTION_SPEED = 0.1
 """Largest speed [m/s] at which an overlap is removed."""
 IMPACT_SPEED = 0.02
 """Speed [m/s] below which no rebound occurs."""
+HELD = 1e-6
+"""Speed [rad/s or m/s] below which a joint whose friction is within its bounds is at rest."""
 REST = 1e-9
 """Speed [m/s and rad/s] before and after a step below which bodies rest."""
 IMMOBILE, TINY = 1e-12, 1e-30
@@ -348,7 +350,7 @@ def contact_step(
         for i in range(impulse.size):
             after[c] += through[c, i] * impulse[i]
     for i in range(m):
-        if lower[i] < impulse[i] < upper[i]:
+        if lower[i] < impulse[i] < upper[i] and abs(after[joints[i]]) < HELD:
             after[joints[i]] = 0.0
     force = np.zeros((count, 3))
     for n in range(count):

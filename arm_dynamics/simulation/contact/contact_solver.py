@@ -21,8 +21,8 @@ CONVEX_ROUNDS = 6
 """Largest number of convex programs where the rounds do not converge."""
 NEWTON_STEPS = 20
 INCONSISTENCY = 1e-7
-"""Residual [m/s] of Newton's method that further iterations rarely reduce: the speeds that redundant
-contacts of an edge require differ by the rounding of its points."""
+"""Residual [m/s] of Newton's method that further iterations rarely reduce: the speeds that
+redundant contacts of an edge require differ by the rounding of its points."""
 TOLERANCE = 1e-13
 """Residual velocity, relative to the largest velocity, at which a solution is accepted."""
 MIN_FRICTION = 1e-6

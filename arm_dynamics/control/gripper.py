@@ -191,10 +191,9 @@ class Gripper:
             lowest, highest = (arm.lower, arm.upper) if name == "position" else (zero, self._free)
             for i, x in zip(self.indices.tolist(), values[name].tolist(), strict=True):
                 if not (np.isfinite(x) and lowest[i] <= x <= highest[i]):
-                    raise _invalid(
-                        f"joint '{arm.joint_names[i]}': {name} = {x:.6g}",
-                        f"{lowest[i]:.6g} to {highest[i]:.6g}",
-                    )
+                    within = f"{lowest[i]:.6g} to {highest[i]:.6g}"
+                    expected = within if name == "position" else "a finite number of at least 0"
+                    raise _invalid(f"joint '{arm.joint_names[i]}': {name} = {x:.6g}", expected)
         return self._limited(values["position"], values["velocity"], values["effort"])
 
     def _order(self, names: Sequence[str], size: int) -> list[int]:

@@ -226,6 +226,14 @@ class ArmModel:
         return tuple(n for i, n in enumerate(self.joint_names, 1) if behind[i])
 
     @cached_property
+    def tool_links(self) -> tuple[str, ...]:
+        """Links that the last joint of the tool frame moves, those of a gripper included."""
+        links = self.links
+        tool = links.frames[links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
+        bodies = [frame for frame in links.frames if frame.type == pin.BODY]
+        return tuple(b.name for b in bodies if tool in links.supports[b.parentJoint])
+
+    @cached_property
     def tool_joints(self) -> tuple[str, ...]:
         """Joints between the base and the tool frame."""
         tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint

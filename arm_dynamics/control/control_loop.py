@@ -439,9 +439,9 @@ class ControlLoop:
         UnknownName, InvalidValue
             As ``Gripper.goal``.
         TrajectoryRejected
-            For a collision on the way, a controller that does not command positions or efforts,
-            while the driver executes no commands, and before the first state. The goal before
-            continues.
+            For a collision before the position, a controller that commands neither positions nor
+            efforts, while the driver executes no commands, and before the first state. The goal
+            before continues.
 
         """
         goal = self.gripper.goal(command)

@@ -1,11 +1,13 @@
 """Gripper: held force, limits, stalls, the other joints, and rejected commands."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from gripper_arm import FACE, LEVER, PIVOT, RADIUS, TOUCH, ball, hand
 
+from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.control.control_loop import ControlLoop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
@@ -14,10 +16,16 @@ from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.control.gripper import Gripper, GripperCommand
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.arrays import as_readonly
-from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected, UnknownName
-from arm_dynamics.core.state import State
+from arm_dynamics.core.errors import (
+    CollisionRejected,
+    InvalidValue,
+    TrajectoryRejected,
+    UnknownName,
+)
+from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.solids import Shape
 from arm_dynamics.simulation.simulation import Simulation
 
 JAW = 1
@@ -113,7 +121,7 @@ def test_the_effort_is_within_the_limit_of_the_goal_while_the_jaw_moves():
 def test_a_released_object_lets_the_jaw_reach_its_position():
     hold = controlled()
     grip(hold, 0.5, effort=[0.05])
-    hold.simulation.set_scene(ball().__class__(()))
+    hold.simulation.set_scene(Scene(()))
     rows = run(hold, 3.0)
     assert rows[-1, 0] == pytest.approx(0.5, abs=0.01)
     assert np.abs(np.diff(rows[:, 0])).max() < 4.0 * hold.simulation.period
@@ -180,12 +188,45 @@ def test_a_restart_ends_the_goal_and_the_hold():
     assert np.abs(run(hold, 0.5)[:, 0]).max() < 1e-6
 
 
+def test_the_wrench_at_the_tool_is_that_of_the_ball_that_it_pushes():
+    """At rest F = -tau of the slide, at the point of contact p: w = (F, p × F)."""
+    point = np.array([FACE - 0.01, -0.03, 0.005])
+    fixed = SceneObject("fixed", Shape("sphere", (0.1,)), point - [0.1, 0, 0], friction=0.0)
+    simulation = Simulation(hand(), scene=Scene([fixed]), dt=1e-3)
+    np.testing.assert_array_equal(simulation.tool_wrench(), np.zeros(6))
+    for _ in range(50):
+        simulation.submit(Command("effort", as_readonly([-3.0, 0.0]), simulation.state.time))
+        simulation.advance()
+    expected = [3.0, 0.0, 0.0, *np.cross(point, [3.0, 0.0, 0.0])]
+    np.testing.assert_allclose(simulation.tool_wrench(), expected, atol=1e-4)
+
+
+def test_a_fixed_object_rejects_the_goal_and_stops_a_gripper_that_moves_to_it():
+    (free,) = ball(gap=0.01)
+    fixed = Scene([replace(free, mass=0.0)])
+    hold = controlled(scene=Scene(()))
+    hold.loop.use_scene(fixed)
+    with pytest.raises(CollisionRejected, match="link 'jaw_link' and object 'ball'"):
+        hold.loop.grip(GripperCommand((), [0.5]))
+    hold.loop.use_scene(Scene(()))
+    goal = hold.loop.grip(GripperCommand((), [0.5]))
+    run(hold, 0.2)
+    hold.loop.use_scene(fixed)
+    run(hold, 2.0)
+    assert goal.result.outcome == "aborted"
+    assert goal.result.text.startswith("stopped: distance of link 'jaw_link' and object 'ball'")
+    assert hold.simulation.state.q[JAW] < TOUCH
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         (GripperCommand(["jaw"], [np.nan]), "'jaw': position = nan; expected -0.5 to 0.6"),
         (GripperCommand(["jaw"], [0.7]), "'jaw': position = 0.7; expected -0.5 to 0.6"),
-        (GripperCommand((), [0.1], effort=[-1.0]), "'jaw': effort = -1; expected a finite number of at least 0"),
+        (
+            GripperCommand((), [0.1], effort=[-1.0]),
+            "'jaw': effort = -1; expected a finite number",
+        ),
         (GripperCommand((), [0.1], velocity=[np.inf]), "'jaw': velocity = inf"),
         (GripperCommand((), [0.1], effort=[1.0, 2.0]), "effort: 2 values; expected 1 or none"),
         (GripperCommand(["jaw"], []), "joints = jaw, 0 positions; expected one position of jaw"),

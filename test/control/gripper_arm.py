@@ -22,6 +22,11 @@ HAND = f"""<robot name="hand"><link name="base"/>
 <joint name="jaw" type="revolute"><origin xyz="{PIVOT} 0 0"/><parent link="palm"/>
 <child link="jaw_link"/><axis xyz="0 0 -1"/>
 <limit lower="-0.5" upper="0.6" effort="3" velocity="4"/></joint></robot>"""
+SECOND_JAW = f"""{BODY.format(name="second", mass=0.05, shape=FINGER.format(x=-0.005))}
+<joint name="right" type="revolute"><origin xyz="{PIVOT + 0.05} 0 0"/><parent link="palm"/>
+<child link="second"/><axis xyz="0 0 1"/>
+<limit lower="-0.5" upper="0.6" effort="3" velocity="4"/></joint></robot>"""
+"""Another jaw right of the first one, whose negative positions are towards it."""
 LEVER = (hypot(PIVOT - FACE - RADIUS, DEPTH) ** 2 - RADIUS**2) ** 0.5
 """Distance [m] along the jaw from its pivot to the ball: its face is a line through the pivot."""
 TOUCH = atan2(PIVOT - FACE - RADIUS, DEPTH) - asin(RADIUS / hypot(PIVOT - FACE - RADIUS, DEPTH))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from gripper_arm import FACE, LEVER, PIVOT, RADIUS, TOUCH, ball, hand
+from gripper_arm import FACE, HAND, LEVER, PIVOT, RADIUS, SECOND_JAW, TOUCH, ball, hand
 
 from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.control.control_loop import ControlLoop
@@ -24,7 +24,7 @@ from arm_dynamics.core.errors import (
 )
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
-from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.load import load_arm, parse_arm
 from arm_dynamics.model.solids import Shape
 from arm_dynamics.simulation.simulation import Simulation
 
@@ -216,6 +216,18 @@ def test_a_fixed_object_rejects_the_goal_and_stops_a_gripper_that_moves_to_it():
     assert goal.result.outcome == "aborted"
     assert goal.result.text.startswith("stopped: distance of link 'jaw_link' and object 'ball'")
     assert hold.simulation.state.q[JAW] < TOUCH
+
+
+def test_two_fingers_get_one_position_and_may_close_on_each_other():
+    text = HAND.replace('name="jaw"', 'name="left"').replace("</robot>", SECOND_JAW)
+    arm = parse_arm(text).with_gravity((0, 0, 0))
+    assert (arm.tool_joints, arm.gripper_joints) == (("slide",), ("left", "right"))
+    hold = controlled(arm=arm, scene=Scene(()))
+    result = grip(hold, -0.3).result
+    assert result.reached_goal
+    assert hold.simulation.state.q == pytest.approx([0.0, -0.3, -0.3], abs=0.011)
+    with pytest.raises(InvalidValue, match="expected one position of left, right"):
+        hold.loop.grip(GripperCommand(["left"], [0.1]))
 
 
 @pytest.mark.parametrize(

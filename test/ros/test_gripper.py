@@ -8,6 +8,7 @@ from control_msgs.action import FollowJointTrajectory, GripperCommand, ParallelG
 from control_msgs.msg import GripperCommand as Command
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from arm_dynamics.collision.scene_files import scene_text
@@ -128,6 +129,27 @@ def test_a_canceled_goal_holds_and_a_new_goal_preempts(shared, hand):
     handle = begun(shared, parallel([0.6], velocity=[0.01]))
     assert sent(shared, parallel([-0.3])).result.reached_goal
     assert shared.answer(handle.get_result_async()).status == GoalStatus.STATUS_ABORTED
+
+
+def test_a_wrench_on_a_link_accelerates_it_and_ends(shared, hand):
+    """In one period Δv = F dt / m in free space; then the controller returns the slide."""
+    assert shared.pause().success
+    wrench = WrenchStamped(header=Header(frame_id="palm"))
+    wrench.wrench.force.x = 7.0
+    shared.publish(wrench, "simulator/link_wrench")
+
+    def moved():
+        states = len(hand)
+        assert shared.trigger("simulator/step").success
+        shared.wait_for(lambda: len(hand) > states, "no step")
+        return hand.newest.velocity[0] if abs(hand.newest.velocity[0]) > 1e-3 else None
+
+    assert shared.wait_for(moved, "no wrench") == pytest.approx(7.0 * 0.002 / 0.35, rel=1e-3)
+    assert shared.pause(False).success
+    start = shared.wait_longer(hand, 0.4)
+    assert hand.newest.effort[0] < -1.0
+    shared.wait_until(hand, start + 2.5)
+    assert hand.newest.effort[0] == pytest.approx(0.0, abs=0.05)
 
 
 def test_an_emergency_stop_ends_the_goal(shared, hand):

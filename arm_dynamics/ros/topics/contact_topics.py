@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
 from geometry_msgs.msg import Point, Vector3, Wrench, WrenchStamped
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA, Header
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 RATE = 50.0
 """Largest rate [Hz] of both topics."""
 MIN_FORCE = 1e-3
-"""Smallest force [N] that is shown."""
+"""Force [N] below which each component is if it is not shown."""
 LENGTH = 0.01
 """Length of an arrow per force [m/N]."""
 WIDTH = Vector3(x=0.003, y=0.007, z=0.0)
@@ -80,7 +79,7 @@ def contact_markers(contacts: Contacts | None, head: Header) -> Iterator[Marker]
     if contacts is None:
         return
     rows = zip(contacts.first, contacts.second, contacts.point, contacts.force, strict=True)
-    shown = [row for row in rows if np.linalg.norm(row[3]) >= MIN_FORCE]
+    shown = [row for row in rows if abs(row[3]).max() >= MIN_FORCE]
     for number, (first, second, point, force) in enumerate(shown):
         marker = Marker(header=head, ns=f"{first} {second}", id=number, type=Marker.ARROW)
         marker.pose.orientation.w = 1.0

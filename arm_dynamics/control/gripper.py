@@ -14,12 +14,13 @@ from threading import Lock
 import numpy as np
 
 from arm_dynamics.control.trajectories.limited_move import Limits, Track, fastest, follow
-from arm_dynamics.control.trajectories.trajectory import STOP_TIME, StopTrajectory, Trajectory
+from arm_dynamics.control.trajectories.trajectory import StopTrajectory, Trajectory
 from arm_dynamics.core.arrays import IntArray, Vector, as_readonly
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.braking import STOP_TIME
 
 PARAMETERS = (
     Parameter("goal_tolerance", 0.01, "rad or m", "largest position error of a reached goal", 0),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RATE = 50.0
 """Largest rate [Hz] of both topics."""
 MIN_FORCE = 1e-3
-"""Force [N] below which each component is if it is not shown."""
+"""Force [N] that a component of a shown one reaches."""
 LENGTH = 0.01
 """Length of an arrow per force [m/N]."""
 WIDTH = Vector3(x=0.003, y=0.007, z=0.0)

@@ -167,7 +167,7 @@ def moveit_package(arm: ArmModel, package: str, settings: Path | None) -> dict[s
     """
     if not re.fullmatch(r"[\w. -]+", arm.name):
         raise ConfigError(f"robot name = '{arm.name}'; expected letters, digits, '_', '-' or '.'")
-    arm_joints, gripper_joints = joint_groups(arm)
+    arm_joints, gripper_joints = arm.tool_joints, arm.gripper_joints
     files = {
         "package.xml": PACKAGE_XML.format(package=package, arm=arm.name),
         "CMakeLists.txt": CMAKE.format(package=package),
@@ -212,15 +212,6 @@ def moveit_package(arm: ArmModel, package: str, settings: Path | None) -> dict[s
         },
     }
     return {**files, **{name: _yaml(content) for name, content in written.items()}}
-
-
-def joint_groups(arm: ArmModel) -> tuple[list[str], list[str]]:
-    """Return the joints between base and tool frame, and the others: those of a gripper."""
-    model = arm.model
-    tool = model.frames[model.getFrameId(arm.tool_frame)].parentJoint
-    chain = {*model.supports[tool]}
-    names = [(name, i + 1 in chain) for i, name in enumerate(arm.joint_names)]
-    return [n for n, moves in names if moves], [n for n, moves in names if not moves]
 
 
 def srdf(arm: ArmModel, arm_joints: Sequence[str], gripper_joints: Sequence[str]) -> str:

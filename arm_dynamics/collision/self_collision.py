@@ -285,10 +285,12 @@ def _links(arm: ArmModel, clearance: float, convex: bool) -> _Links:
     names = tuple(str(arm.model.frames[x.parentFrame].name) for x in shapes.geometryObjects)
     bodies, parents = [x.parentJoint for x in shapes.geometryObjects], arm.model.parents
     disabled = disabled_pairs(arm)
+    fingers = {arm.model.getJointId(name) for name in arm.gripper_joints}
     pairs = [
         (i, j)
         for i, j in combinations(range(len(bodies)), 2)
-        if bodies[i] != bodies[j] and bodies[j] != parents[bodies[i]]
+        if bodies[i] != bodies[j] and not {bodies[i], bodies[j]} <= fingers  # which close
+        and bodies[j] != parents[bodies[i]]
         and bodies[i] != parents[bodies[j]] and frozenset((names[i], names[j])) not in disabled
     ]  # fmt: skip
     checks = PairChecks(arm.model, shapes)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from arm_dynamics.control.controllers.task_space import TaskSpace
     from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
     from arm_dynamics.control.controllers.velocity_pid import VelocityPid
+    from arm_dynamics.control.gripper import GripperCommand
     from arm_dynamics.control.guided_arm import GuidedArm, sine_motion
     from arm_dynamics.control.lqr_design.gain_table import build_gain_table, load_gain_table
     from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, lqr_gain
@@ -65,6 +66,7 @@ _MODULES = {
     "Coupling": ".teleoperation",
     "ForceFeedback": ".controllers.force_feedback",
     "GravityCompensation": ".controllers.gravity_compensation",
+    "GripperCommand": ".gripper",
     "GuidedArm": ".guided_arm",
     "Impedance": ".controllers.impedance",
     "JointTrajectory": ".trajectories.joint_trajectory",
@@ -112,6 +114,7 @@ __all__ = [
     "Coupling",
     "ForceFeedback",
     "GravityCompensation",
+    "GripperCommand",
     "GuidedArm",
     "Impedance",
     "JointTrajectory",

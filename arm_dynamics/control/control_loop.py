@@ -14,6 +14,7 @@ from arm_dynamics.control.collision_avoidance import CollisionAvoidance
 from arm_dynamics.control.controller_switch import ActiveController, returned_by
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.control.gain_scaling import GainScaling
+from arm_dynamics.control.gripper import Gripper, GripperCommand, GripperGoal
 from arm_dynamics.control.reference_generator import PositionHold, ReferenceGenerator
 from arm_dynamics.control.trajectories.effort_check import check_effort
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
@@ -101,6 +102,7 @@ class ControlLoop:
         self._max_velocity = np.minimum(driver.arm.velocity_limit, MAX_VELOCITY)
         self.gain_scaling = GainScaling(driver, self._active, self.events)
         self.reference_generator = ReferenceGenerator()
+        self.gripper = Gripper(driver.arm)
         self.collision_avoidance: CollisionAvoidance | None = None
         if self_collision:
             self.use_scene(scene)
@@ -169,12 +171,14 @@ class ControlLoop:
             self.reference = self.reference_generator.reference(
                 state.time, self.reference, _measured(state)
             )
+            self._follow_gripper(state)
             self.gain_scaling.require(state.q)
             command = self._active.command(state, self.reference, dt)
             feedforward = self.reference.effort
             if feedforward is not None and command.interface == "effort":
                 command = replace(command, value=as_readonly(command.value + feedforward))
-            self.command = self.guard.check_command(command, partial(returned_by, self.controller))
+            checked = self.guard.check_command(command, partial(returned_by, self.controller))
+            self.command = self.gripper.command(checked, state)
         except DriverFault as error:
             self.events.report("driver_fault", str(error))
             return self._idle()
@@ -189,6 +193,21 @@ class ControlLoop:
         self._hold.note(self.command)
         self.latest = (state, self.reference, self.command)
         return self.command
+
+    def _follow_gripper(self, state: State) -> None:
+        """Replace the reference of the gripper joints while a goal moves or holds them."""
+        generator = self.reference_generator
+        assert self.reference is not None
+        assert generator.trajectory is not None
+        if not self.controller.tracks_reference:
+            self.gripper.interrupt(f"{type(self.controller).__name__} does not track a reference")
+        self.reference = self.gripper.reference(
+            self.reference, state, generator.trajectory, generator.number, self.controller.interface
+        )
+        generator.kept = self.gripper.active_joints
+        self._active.bound_effort(self.gripper.effort_bound)
+        if self.gripper.stalled_joints.size:
+            self.controller.clear_integral(self.gripper.stalled_joints)
 
     def _idle(self) -> Command | None:
         """Write no command in this cycle."""
@@ -249,6 +268,7 @@ class ControlLoop:
         if contact is not None:
             self.events.report("control_restarted", f"{contact}: stopping")
             self.stop_from_state(state, avoidance.braking.deceleration(state.q, state.v))
+            self.gripper.stop(state, str(contact))
             self._contact_stop = generator.number
 
     def use_scene(self, scene: Scene) -> None:
@@ -274,6 +294,7 @@ class ControlLoop:
             self.events.report("trajectory_rejected", TRAJECTORY_DISCARDED)
         if self.driver.command_epoch != self._command_epoch:
             self._hold.reset()
+        self.gripper.interrupt(self.events.latest.get("control_restarted", "restart"))
         self._active.restart(state)
         start = self._hold.holding_state(state, self.driver.held)
         self.reference_generator.start(self.controller.hold_trajectory(start))
@@ -399,6 +420,43 @@ class ControlLoop:
         if effort_check:
             check_effort(self.controller.arm, spliced, self.arm.effort_limit)
         self.reference_generator.queue(trajectory)
+
+    def grip(self, command: GripperCommand) -> GripperGoal:
+        """Move the gripper joints from the next cycle; the others continue their trajectory.
+
+        Parameters
+        ----------
+        command : GripperCommand
+            Positions, and optional speeds and efforts.
+
+        Returns
+        -------
+        GripperGoal
+            The goal, which has its ``result`` at the position or at a stall.
+
+        Raises
+        ------
+        UnknownName, InvalidValue
+            As ``Gripper.goal``.
+        TrajectoryRejected
+            For a collision before the position, a controller that commands neither positions nor
+            efforts, while the driver executes no commands, and before the first state. The goal
+            before continues.
+
+        """
+        goal = self.gripper.goal(command)
+        reference, controller = self.require_active()[1], self.controller
+        if controller.interface not in ("effort", "position") or not controller.tracks_reference:
+            raise TrajectoryRejected(
+                f"gripper: controller = {type(controller).__name__}, which commands"
+                f" {controller.interface}; expected one of positions or efforts",
+            )
+        if self.collision_avoidance is not None:
+            target = reference.q.copy()
+            target[self.gripper.indices] = goal.target
+            self.collision_avoidance.check_step(reference.q, target)
+        self.gripper.begin(goal)
+        return goal
 
     def present(self) -> tuple[State, Reference]:
         """Return the latest state and its reference.

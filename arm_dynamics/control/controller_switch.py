@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.argument_checks import check_type
-from arm_dynamics.core.arrays import as_readonly
+from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.errors import ArmDynamicsError, ControllerFault, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, Reference, State, require_command
 
@@ -74,6 +74,13 @@ class ActiveController:
         self._blend = None
         reset(self.controller, state)
 
+    def bound_effort(self, bound: Vector | None) -> None:
+        """Limit the efforts of the controllers to ``bound`` (nv,) [N·m or N] from now on."""
+        before = () if self._blend is None else (self._blend.before,)
+        for controller in (self.controller, *before):
+            if controller.effort_bound is not bound:
+                controller.bound_effort(bound)
+
     def command(self, state: State, reference: Reference, dt: float) -> Command:
         """Return the command, blended during a switch; raises ControllerFault."""
         if self._blend is None:
@@ -94,7 +101,7 @@ class CommandBlend:
     """
 
     def __init__(self, before: Controller, time: float) -> None:
-        self._before, self._start = before, time
+        self.before, self._start = before, time
 
     def weight(self, time: float) -> float:
         """Return the weight w of the previous controller at ``time`` [s]."""
@@ -106,7 +113,7 @@ class CommandBlend:
         if w == 0.0:
             return after
         try:
-            before = blendable(self._before, state, reference, dt)
+            before = blendable(self.before, state, reference, dt)
         except ControllerFault:
             return after
         value = as_readonly(w * before.value + (1 - w) * after.value)

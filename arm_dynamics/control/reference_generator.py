@@ -13,7 +13,7 @@ from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.control.trajectories.transition_blend import to_task_reference
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import IntArray, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, TrajectoryRejected
 from arm_dynamics.core.state import Command, Reference, State, TaskReference
 from arm_dynamics.safety.controlled_stop import SAG
@@ -106,6 +106,14 @@ def _scaled(reference: Reference, f: float, rate: float) -> Reference:
     return replace(reference, v=v, a=a, twist=twist, acceleration=acceleration)
 
 
+def _kept(reference: Reference, other: Reference, joints: IntArray) -> Reference:
+    """Return ``reference`` with the values of some ``joints`` of another one."""
+    rows = {name: getattr(reference, name).copy() for name in "qva"}
+    for name, row in rows.items():
+        row[joints] = getattr(other, name)[joints]
+    return replace(reference, **{name: as_readonly(row) for name, row in rows.items()})
+
+
 class ReferenceGenerator:
     """Sample the active trajectory on a scaled clock and start the queued one.
 
@@ -135,6 +143,8 @@ class ReferenceGenerator:
         """Number of the last queued or started trajectory. Each new one has a larger number."""
         self.from_desired = True
         """Whether a trajectory starts from the reference; else from the measured state."""
+        self.kept: IntArray = np.zeros(0, int)
+        """Joints whose reference is not that of the trajectory: the next one starts at it too."""
         self._next: Trajectory | None = None
         self._lock = Lock()
 
@@ -181,6 +191,8 @@ class ReferenceGenerator:
         """
         if self._next is not None and current_reference is not None:
             continued = self._present_reference(now, current_reference)
+            if self.kept.size:
+                continued = _kept(continued, current_reference, self.kept)
             with self._lock:
                 queued, self._next = self._next, None
                 number = self.queued_number

@@ -219,6 +219,27 @@ class ArmModel:
         return tuple(name for name in moving if name not in self.joint_names)
 
     @cached_property
+    def gripper_joints(self) -> tuple[str, ...]:
+        """Joints of the gripper, which follow those of the tool frame; empty without one."""
+        tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
+        behind = [tool in [*supports][:-1] for supports in self.links.supports]
+        return tuple(n for i, n in enumerate(self.joint_names, 1) if behind[i])
+
+    @cached_property
+    def tool_links(self) -> tuple[str, ...]:
+        """Links that the last joint of the tool frame moves, those of a gripper included."""
+        links = self.links
+        tool = links.frames[links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
+        bodies = [frame for frame in links.frames if frame.type == pin.BODY]
+        return tuple(b.name for b in bodies if tool in links.supports[b.parentJoint])
+
+    @cached_property
+    def tool_joints(self) -> tuple[str, ...]:
+        """Joints between the base and the tool frame."""
+        tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
+        return tuple(self.joint_names[i - 1] for i in [*self.links.supports[tool]][1:])
+
+    @cached_property
     def is_kinematic(self) -> bool:
         """Whether no moving link has a mass: only kinematics and display are defined."""
         return not any(inertia.mass for inertia in list(self.links.inertias)[1:])

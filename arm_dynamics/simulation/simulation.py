@@ -14,7 +14,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vec
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_command
 from arm_dynamics.core.timing import UNTIMED, LoopTiming, StepClock
-from arm_dynamics.dynamics.kinematics.frames import jacobian
+from arm_dynamics.dynamics.kinematics.frames import in_axes, jacobian, pose
 from arm_dynamics.dynamics.rigid_body import gravity
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_html import arm_html
@@ -195,6 +195,24 @@ class Simulation:
     def contacts(self) -> Contacts | None:
         """Contacts of the last step; None without a scene or before any step."""
         return getattr(self.state, "contacts", None)
+
+    def tool_wrench(self) -> Vector:
+        """Return the wrench (6,) [N, N·m] of the contacts at the tool, along its axes.
+
+        w = Σ (Rᵀ F_k, Rᵀ ((p_k - p) × F_k)) over the contacts of the links behind the last joint
+        of the tool frame, those of a gripper included.
+        """
+        arm, total = self.arm, np.zeros(6)
+        contacts = self.contacts
+        if contacts is None or not len(contacts):
+            return as_readonly(total)
+        position, rotation = pose(arm, self.state.q)
+        links = set(arm.tool_links)
+        ends = zip(contacts.first, contacts.second, contacts.point, contacts.force, strict=True)
+        for first, second, point, force in ends:
+            on_tool = force if second in links else -force if first in links else np.zeros(3)
+            total += np.concatenate([on_tool, np.cross(point - position, on_tool)])
+        return as_readonly(in_axes(rotation, total))
 
     def set_scene(self, scene: Scene) -> None:
         """Continue with other objects; a free one at its present place continues its motion.

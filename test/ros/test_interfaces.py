@@ -10,6 +10,9 @@ from . import link  # noqa: F401 - skips without a ROS installation
 OFFICIAL = {
     "action/FollowJointTrajectory": "738ebcb7a2d7cfa42f9f1001cc99ce3a"
     "4383d1cfe508015d9be8485e4b1c66f6",
+    "action/GripperCommand": "e17c0e644eccf14bea84a0a93e0977182872c2eb7873ca6694900059b46dbc84",
+    "action/ParallelGripperCommand": "adfd3c1ebe8abc38ebcc0e454b6423d2"
+    "91d4010dd5697d14eca5b9be4726ae18",
     "msg/JointTolerance": "c254f9cece0f3b733017b6990fd46d1326e25242d6b8844398c97d9a88e7d648",
     "msg/JointTrajectoryControllerState": "51d8dd89cc624cbe9daaeeb4d80d6de9"
     "b86168ffdc3be41fefc0953e3c26e480",

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
 
+from control_msgs.action import FollowJointTrajectory, GripperCommand, ParallelGripperCommand
 from control_msgs.srv import QueryTrajectoryState
 from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
 from rcl_interfaces.msg import Parameter, ParameterValue
@@ -21,8 +22,9 @@ from type_description_interfaces.srv import GetTypeDescription
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.ros.messages.c_message import from_c, is_known, new, parts, to_c
 from arm_dynamics.ros.runtime.size_limits import ITEMS, TEXT, check_request
-from arm_dynamics.ros.topics.follow_joint_trajectory import SendGoal
 
+GOALS = (FollowJointTrajectory, ParallelGripperCommand, GripperCommand)
+GOALS = tuple(action.Impl.SendGoalService.Request for action in GOALS)
 SERVICES = (
     *(ChangeState, GetAvailableStates, GetAvailableTransitions, GetState, GetTypeDescription),
     *(DescribeParameters, GetParameters, GetParameterTypes, ListParameters, QueryTrajectoryState),
@@ -31,7 +33,7 @@ SERVICES = (
 """Services of all nodes."""
 
 
-@pytest.mark.parametrize("kind", [SendGoal, *(s.Request for s in SERVICES)])
+@pytest.mark.parametrize("kind", [*GOALS, *(s.Request for s in SERVICES)])
 def test_the_layout_of_every_request_is_known(kind):
     assert is_known(kind)
 

@@ -13,7 +13,7 @@ from arm_dynamics.control.controllers.friction_compensation import (
     FRICTION_COMPENSATION,
     FrictionCompensation,
 )
-from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.arrays import IntArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     MATRIX_OUT,
@@ -144,6 +144,10 @@ class ComputedTorque(Controller):
         """Continue from a ``memory`` (4 nv,)."""
         self._integral = memory[: self.arm.nv].copy()
         self._reference_model = memory[self.arm.nv :].reshape(3, -1).copy()
+
+    def clear_integral(self, joints: IntArray) -> None:
+        """Set the integrals of some joints to 0."""
+        self._integral[joints] = 0.0
 
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""

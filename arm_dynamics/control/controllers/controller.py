@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory import Trajectory
-from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import IntArray, Vector, as_readonly, check_float, check_vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
@@ -77,6 +77,8 @@ class Controller(ABC):
         self.given: Gains = {}
         self.scale = 1.0
         self._limit = arm.effort_limit
+        self.effort_bound: Vector | None = None
+        """Largest efforts (nv,) [N·m or N] set by ``bound_effort``; None for those of the arm."""
         self.set_gains(gains or {})
 
     def __repr__(self) -> str:
@@ -163,6 +165,16 @@ class Controller(ABC):
     def default_gains(self) -> Gains:
         """Return the values of parameters with the default None."""
         return {}
+
+    def bound_effort(self, bound: Vector | None) -> None:
+        """Limit the effort to ``bound`` (nv,) [N·m or N] and to the limits of the arm."""
+        limit = self.arm.effort_limit
+        self.effort_bound = bound
+        self._limit = limit if bound is None else as_readonly(np.minimum(limit, bound))
+
+    def clear_integral(self, joints: IntArray) -> None:
+        """Set the integral terms of some joints to 0; a controller without these does nothing."""
+        del joints
 
     def slow_down(self, scale: float) -> None:
         """Set the defaults to ``scale`` times their full bandwidth; ``given`` gains stay.

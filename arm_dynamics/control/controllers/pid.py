@@ -10,7 +10,7 @@ import numpy as np
 
 from arm_dynamics.control.controllers.controller import MOMENT, Controller, Gains
 from arm_dynamics.control.controllers.friction_compensation import FrictionCompensation
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import IntArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     MATRIX_OUT,
@@ -214,9 +214,18 @@ class Pid(Controller):
         rows = [self.gains[p.name] for p in Pid.parameters]
         self._table: Matrix = np.stack([*rows, self._limit])
 
+    def bound_effort(self, bound: Vector | None) -> None:
+        """Limit the effort as Controller; the integral does not wind up beyond it."""
+        super().bound_effort(bound)
+        self._table[LIMIT] = self._limit
+
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """Return the effort (nv,) [N·m] added to the PID: 0."""
         return self._zero
+
+    def clear_integral(self, joints: IntArray) -> None:
+        """Set the integrals of some joints to 0."""
+        self._memory[0, joints] = 0.0
 
     def default_gains(self) -> Gains:
         """Return gains of uniform bandwidth at the initial configuration."""

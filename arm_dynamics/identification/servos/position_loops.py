@@ -43,6 +43,12 @@ class ServoLoops:
     supply: Vector
     max_duty: Vector
 
+    def stiffness(self, arm: ArmModel) -> Vector:
+        """Return K = k N kt / R (nv,) [N·m/rad] of joints at rest, at the motors of ``arm``."""
+        constants = [actuator.constants for actuator in arm.actuators]
+        torque = [c["gear_ratio"] * c["kt"] / c["resistance"] for c in constants]
+        return as_readonly(self.gain * torque)
+
     def controller(self, arm: ArmModel) -> Pid:
         """Return the loops as a PID controller whose "effort" [N·m] is the voltage [V].
 

@@ -30,8 +30,8 @@ from arm_dynamics.safety.events import event_values
 STATES = "joint_states"
 MISSING = (
     "control_msgs 5.3 or newer is not installed (make setup builds it): no"
-    " ~/follow_joint_trajectory, ~/controller_state, ~/speed_scaling_input, ~/query_state;"
-    " ~/joint_trajectory, ~/reference and ~/tracking work"
+    " ~/follow_joint_trajectory, ~/gripper_cmd, ~/controller_state, ~/speed_scaling_input,"
+    " ~/query_state; ~/joint_trajectory, ~/reference and ~/tracking work"
 )
 
 
@@ -56,6 +56,7 @@ class JointControllerNode(ControllerNode):
         self._missing = ""
         frame = declare_frames(self, self._nominal).base
         self._interfaces, kind = self._standard_interfaces(frame)
+        self._gripper: Any = None if self._interfaces is None else self._gripper_actions(frame)
         self._configure({})
         self._state = ControllerStatePublisher(self, frame, self.loop, kind)
         self._manager = self._manager_services()
@@ -76,6 +77,12 @@ class JointControllerNode(ControllerNode):
         interfaces = TrajectoryInterfaces(self, frame, self.loop, self._interruption)
         return interfaces, JointTrajectoryControllerState
 
+    def _gripper_actions(self, frame: str) -> Any:
+        """Return the actions of the gripper."""
+        from arm_dynamics.ros.topics.gripper_actions import GripperActions  # noqa: PLC0415
+
+        return GripperActions(self, frame, self.loop, self._interruption)
+
     def _manager_services(self) -> Any:
         """Return the services of controller_manager_msgs; None if it is not installed."""
         try:
@@ -89,6 +96,7 @@ class JointControllerNode(ControllerNode):
         constraints = self._constraints.changed(values)
         self._references.configure(values, constraints.goal_time)
         if self._interfaces is not None:
+            self._gripper.configure(values)
             values = self._references.parameters.values
             self._interfaces.configure(constraints, reject=self._constraints.reject)
             self._interfaces.allow(

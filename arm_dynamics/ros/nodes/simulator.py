@@ -37,6 +37,7 @@ from arm_dynamics.ros.topics.arm_topics import (
     ToolTrace,
 )
 from arm_dynamics.ros.topics.capability_topics import CapabilityPublisher, simulated_capabilities
+from arm_dynamics.ros.topics.contact_topics import ContactTopics
 from arm_dynamics.ros.topics.controller_clients import TrackingSubscription, record_references
 from arm_dynamics.ros.topics.diagnostics import (
     ERROR,
@@ -149,6 +150,9 @@ class SimulatorNode(Node):
         self._publish_capabilities()
         self._time_services = SimulationServices(self, self.simulation, self._nominal, self.control)
         self._standard = self._standard_services()
+        self._contacts = ContactTopics(
+            self, self._frames, self.simulation, lambda: self.states.stamp
+        )
         self._trace = ToolTrace(
             self,
             self._nominal,
@@ -297,6 +301,7 @@ class SimulatorNode(Node):
         if self._state_due:
             self.control.period_elapsed()
             self.scene.show_motion()
+            self._contacts.publish()
             if not self._states_paused:
                 self.states.publish(self.simulation.state)
 

@@ -103,6 +103,11 @@ class Actuator(ABC):
         return nan
 
     @property
+    def continuous_effort(self) -> float:
+        """Largest effort [N·m] that a joint at rest holds indefinitely; inf without that limit."""
+        return inf
+
+    @property
     def states(self) -> tuple[ActuatorState, ...]:
         """The actuator states; none by default."""
         return ()

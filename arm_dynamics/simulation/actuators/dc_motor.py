@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import nan, tanh
+from math import inf, nan, sqrt, tanh
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.simulation.actuators import dc_motor_equations
 from arm_dynamics.simulation.actuators.actuator import Actuator, ActuatorState, Inconsistency
 from arm_dynamics.simulation.actuators.gearing import require_stable_tooth_contact
+from arm_dynamics.simulation.actuators.winding import warm_resistance
 
 PARAMETERS = (
     Parameter("kt", None, "N·m/A", "torque constant", above=0),
@@ -141,6 +142,18 @@ class DcMotor(Actuator):
         """Return the winding temperature [°C]; NaN without a thermal model."""
         thermal = dc_motor_equations.TEMPERATURE in self._slots
         return float(self._slot_values(act)[dc_motor_equations.TEMPERATURE]) if thermal else nan
+
+    @property
+    def continuous_effort(self) -> float:
+        """N kt sqrt((T - T_a) / (R_th R(T))) [N·m] at T, where derating begins; inf without it."""
+        c = self.constants
+        hot = min(c["derating_temperature"], c["max_temperature"])
+        if not c["thermal_resistance"] > 0 or hot == INF:
+            return inf
+        resistance = warm_resistance(c["resistance"], c["temperature_coefficient"], hot)
+        rise = max(hot - c["ambient_temperature"], 0.0)
+        current = sqrt(rise / (c["thermal_resistance"] * resistance))
+        return c["gear_ratio"] * c["kt"] * min(current, c["current_limit"])
 
     def effort_range(self, v: float, temperature: float = 25.0) -> tuple[float, float]:
         """Return the smallest and largest steady-state effort [N·m].

@@ -21,6 +21,8 @@ from simulation_interfaces.msg import (
 )
 from simulation_interfaces.srv import (
     DeleteEntity,
+    GetAvailableWorlds,
+    GetCurrentWorld,
     GetEntities,
     GetEntitiesStates,
     GetEntityBounds,
@@ -29,11 +31,13 @@ from simulation_interfaces.srv import (
     GetSimulationState,
     GetSimulatorFeatures,
     GetSpawnables,
+    LoadWorld,
     ResetSimulation,
     SetEntityState,
     SetSimulationState,
     SpawnEntity,
     StepSimulation,
+    UnloadWorld,
 )
 
 from arm_dynamics import load_arm
@@ -493,3 +497,39 @@ def test_an_invalid_prefix_ends_the_start(ros):
     node = ros.start("simulator", simulation_interfaces_prefix="a b")
     assert node.wait() == 2
     assert "simulation_interfaces_prefix = 'a b'" in node.output
+
+
+def test_worlds_are_scenes(call, tmp_path):
+    """A world replaces the scene, also of spawned objects, and the simulation is stopped."""
+    worlds = call(GetAvailableWorlds)[1].worlds
+    assert [one.world_resource.uri for one in worlds] == ["ground", "table"]
+    assert not call(GetAvailableWorlds, filter=TagsFilter(tags=["indoor"]))[1].worlds
+    assert call(GetCurrentWorld)[0] == GetCurrentWorld.Response.NO_WORLD_LOADED
+    assert call(UnloadWorld)[0] == UnloadWorld.Response.NO_WORLD_LOADED
+    features = set(call(GetSimulatorFeatures)[1].features.features)
+    assert SimulatorFeatures.WORLD_LOADING in features
+    assert call(SpawnEntity, entity_resource=Resource(resource_string=BOX))[0] == OK
+    code, reply = call(LoadWorld, world_resource=Resource(uri="table"))
+    assert (code, reply.world.name, reply.world.world_resource.uri) == (OK, "table", "table")
+    assert call(GetEntities)[1].entities == [*NAMES, "table", "ground"]
+    assert call(GetSimulationState)[1].state.state == STOPPED
+    file = tmp_path / "cell.urdf"
+    file.write_text(BOX)
+    assert call(LoadWorld, world_resource=Resource(uri=f"file://{file}"))[1].world.name == "cell"
+    assert call(GetCurrentWorld)[1].world.world_resource.uri == f"file://{file}"
+    kind, arm = LoadWorld.Response, load_arm("three_link").urdf
+    lacking = tmp_path / "lacking.urdf"
+    lacking.write_text(WALL.format("wall", '<mesh filename="a.stl"/>'))
+    for resource, code, text in (
+        ({}, kind.NO_RESOURCE, "are empty"),
+        ({"uri": "http://x/y.sdf"}, kind.UNSUPPORTED_FORMAT, "bundled scene, a file"),
+        ({"resource_string": arm}, kind.UNSUPPORTED_FORMAT, "not a URDF of fixed links"),
+        ({"resource_string": "objects: 3"}, kind.RESOURCE_PARSE_ERROR, "objects"),
+        ({"uri": str(lacking)}, kind.MISSING_ASSETS, "a.stl"),
+        ({"resource_string": lacking.read_text()}, kind.UNSUPPORTED_ASSETS, "a.stl"),
+    ):
+        found, reply = call(LoadWorld, world_resource=Resource(**resource))
+        assert (found, text in reply.result.error_message) == (code, True), reply.result
+    assert call(GetEntities)[1].entities == [*NAMES, "wall"]
+    assert call(UnloadWorld)[0] == OK
+    assert call(GetEntities)[1].entities == NAMES

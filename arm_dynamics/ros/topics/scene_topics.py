@@ -94,8 +94,8 @@ class SceneTopics:
     def take(self, initial: Scene | None) -> None:
         """Publish a scene of ``changed``."""
         if initial is not None:
-            self.initial = initial
             self.change(lambda _: initial)
+            self.initial = initial
 
     def change(self, changed: Callable[[Scene], Scene]) -> None:
         """Replace the scene by ``changed(scene)`` and publish it; from any thread.

@@ -1,10 +1,10 @@
 """Services and action of the standard simulation_interfaces for one simulated arm.
 
 The entities are the arm, by its name, each of its links, ``<arm>/<link>``, and the objects of the
-scene. Of the standard this simulator offers features, states, steps, resets, entities and spawning;
-it has no worlds. Objects are spawned and deleted. One arm is simulated: a request for another one
-is checked and rejected with the reason.
-One step is one control period. Names are private (``~/get_entities``); the parameter
+scene. Of the standard this simulator offers features, states, steps, resets, entities, spawning of
+objects, and worlds, which are scenes. One arm is simulated: a request for another one is checked
+and rejected with the reason. One step is one control period. Names are private
+(``~/get_entities``); the parameter
 ``simulation_interfaces_prefix`` = "/" gives the names of Isaac Sim.
 """
 
@@ -38,11 +38,7 @@ from simulation_interfaces.msg import (
 
 from arm_dynamics.collision.scene import Scene
 from arm_dynamics.collision.scene_files import (
-    SceneRejected,
     bundled_scenes,
-    load_scene,
-    parse_scene,
-    scene_text,
 )
 from arm_dynamics.collision.scene_shapes import object_corners, object_triangles
 from arm_dynamics.core.arrays import Vector
@@ -53,13 +49,20 @@ from arm_dynamics.dynamics.kinematics.inverse_kinematics import inverse_kinemati
 from arm_dynamics.dynamics.kinematics.link_points import BoundingBox, LinkPoints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.audit import audit_urdf
-from arm_dynamics.model.audit.fault import Fault, format_report
-from arm_dynamics.model.description_file import read_urdf
+from arm_dynamics.model.audit.fault import format_report
 from arm_dynamics.model.xml_source import parse_xml
 from arm_dynamics.ros.messages.conversions import Frames, Placed, header, placed, pose_message
 from arm_dynamics.ros.parameters.ros_parameters import declare_fixed
 from arm_dynamics.ros.topics.pacing import wall_timer
 from arm_dynamics.ros.topics.scene_topics import SceneTopics
+from arm_dynamics.ros.topics.simulation_worlds import (
+    Failure,
+    Worlds,
+    is_arm,
+    resource_failure,
+    resource_scene,
+    resource_text,
+)
 from arm_dynamics.simulation.simulation import Simulation
 from arm_dynamics.simulation.simulation_control import SimulationControl
 
@@ -103,14 +106,6 @@ SAME_POSE = 1e-9
 """Difference [m, and of rotation matrices] up to which a pose is the present one."""
 
 
-class Failure(Exception):
-    """Result of a request that fails: a code of the standard and its text."""
-
-    def __init__(self, code: int, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-
 class SimulationInterfaces:
     """Serves the standard on a simulator.
 
@@ -137,6 +132,7 @@ class SimulationInterfaces:
         self._fixed_time, self._end = fixed_time, end
         self._scene = scene
         self._entities = Entities(arm, frames, scene)
+        self._worlds = Worlds(scene, self._stop)
         self._reset_time = -1.0  # simulated time [s] after the last stop, with a reset
         self._steps: StepRequest | None = None
         self._timer = wall_timer(node, PERIOD, self._observe_steps)
@@ -157,6 +153,7 @@ class SimulationInterfaces:
             srv.GetSpawnables: self._get_spawnables,
             srv.SpawnEntity: self._spawn,
             srv.DeleteEntity: self._delete,
+            **self._worlds.services,
         }
         try:
             for kind, work in services.items():
@@ -182,7 +179,7 @@ class SimulationInterfaces:
 
     def _get_features(self, _: Any, response: Any) -> None:
         features = response.features
-        features.features = list(FEATURES)
+        features.features = [*FEATURES, *self._worlds.features]
         features.custom_info = (
             "arm_dynamics: one arm, its links and objects; one step is a control period of"
             f" {self._simulation.period:g} s"
@@ -213,11 +210,17 @@ class SimulationInterfaces:
         if target == self._state:
             text = f"the simulation is {STATES[target]} already"
             raise Failure(kind.ALREADY_IN_TARGET_STATE, text)
-        self._control.pause(target != SimulationState.STATE_PLAYING)
-        self._reset_time = -1.0
         if target == SimulationState.STATE_STOPPED:
-            self._reset_to(time=self._starts_again(srv.ResetSimulation.Request.SCOPE_ALL))
-            self._reset_time = self._requests.call(lambda: self._simulation.state.time)
+            self._stop()
+        else:
+            self._control.pause(target != SimulationState.STATE_PLAYING)
+            self._reset_time = -1.0
+
+    def _stop(self) -> None:
+        """Pause at the start."""
+        self._control.pause(True)
+        self._reset_to(time=self._starts_again(srv.ResetSimulation.Request.SCOPE_ALL))
+        self._reset_time = self._requests.call(lambda: self._simulation.state.time)
 
     def _reset(self, request: Any, response: Any) -> None:
         kind = srv.ResetSimulation.Request
@@ -380,15 +383,10 @@ class SimulationInterfaces:
         One object gets the name of the request, several get it as ``<name>/<object>``.
         """
         kind, resource = srv.SpawnEntity.Response, getattr(request, "entity_resource", request)
-        text, folder = _resource_text(resource)
-        if text.lstrip().startswith("<") and _is_arm(text):
+        text, folder = resource_text(resource, kind)
+        if text.lstrip().startswith("<") and is_arm(text):
             raise self._rejected_arm(request, text, folder)
-        try:
-            scene = parse_scene(text, resource.uri or "resource_string", folder)
-        except SceneRejected as error:
-            raise _resource_failure(error.faults, str(error), folder) from error
-        except ConfigError as error:
-            raise Failure(kind.RESOURCE_PARSE_ERROR, str(error)) from error
+        scene = resource_scene(text, resource.uri, folder, kind)
         first = next(iter(scene), None)
         if first is None:
             raise Failure(kind.RESOURCE_PARSE_ERROR, "objects = 0; expected at least one")
@@ -432,7 +430,7 @@ class SimulationInterfaces:
             source = getattr(request, "entity_resource", request).uri or "resource_string"
             return Failure(kind.RESOURCE_PARSE_ERROR, format_report(source, faults))
         if any(fault.element.endswith("filename>") for fault in faults):
-            return _resource_failure(faults, "", folder)
+            return resource_failure(faults, "", folder, kind)
         name = request.name or parse_xml(text).get("name") or ""
         self._check_name(request, name)
         try:
@@ -455,45 +453,6 @@ class SimulationInterfaces:
         ends = f"state {_listed([SimulationState.STATE_QUITTING])} ends it"
         text = f"'{entity}' cannot be deleted: one arm is simulated; {ends}"
         raise Failure(Result.RESULT_FEATURE_UNSUPPORTED, text)
-
-
-def _resource_text(resource: Any) -> tuple[str, Path | None]:
-    """Return the text of a resource and its folder; raise Failure if it cannot be read."""
-    kind = srv.SpawnEntity.Response
-    if not resource.uri and not resource.resource_string:
-        text = "uri and resource_string are empty; expected a URDF or a scene"
-        raise Failure(kind.NO_RESOURCE, text)
-    if not resource.uri:
-        return resource.resource_string, None
-    if resource.uri in bundled_scenes():
-        return scene_text(load_scene(resource.uri)), None
-    scheme, separator, rest = resource.uri.partition("://")
-    if separator and scheme != "file":
-        problem = f"uri = '{resource.uri}'; expected a bundled scene, a file or file://"
-        raise Failure(kind.UNSUPPORTED_FORMAT, problem)
-    path = Path(rest if separator else resource.uri)
-    try:
-        return read_urdf(path), path.parent
-    except ConfigError as error:
-        raise Failure(kind.RESOURCE_PARSE_ERROR, str(error)) from error
-
-
-def _is_arm(text: str) -> bool:
-    """Return whether an XML text is not a robot, or one with moving joints."""
-    try:
-        root = parse_xml(text)
-    except ArmDynamicsError:
-        return True  # the audit reports it
-    return root.tag != "robot" or any(j.get("type") != "fixed" for j in root.find_all("joint"))
-
-
-def _resource_failure(faults: Iterable[Fault], report: str, folder: Path | None) -> Failure:
-    """Return the failure of a resource: that of a missing file has a code for itself."""
-    kind = srv.SpawnEntity.Response
-    for fault in (f for f in faults if f.element.endswith("filename>")):
-        missing = folder is not None and fault.problem.startswith("does not exist")
-        return Failure(kind.MISSING_ASSETS if missing else kind.UNSUPPORTED_ASSETS, str(fault))
-    return Failure(kind.RESOURCE_PARSE_ERROR, report)
 
 
 class StepRequest:

@@ -81,6 +81,9 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "restitution": lambda where, value: _number(
         where, "restitution", value, lower=0, upper=1, remedy="0 is without rebound"
     ),
+    "compliance": lambda where, value: _number(
+        where, "compliance", value, "m/N", lower=0, remedy="0 is rigid"
+    ),
 }
 """Check of each quantity of an object: returns the value, or raises InvalidValue."""
 
@@ -106,6 +109,8 @@ class SceneObject:
         Coulomb coefficient.
     restitution : float
         Coefficient of restitution.
+    compliance : float
+        Compliance [m/N] of each point of contact along its normal; 0 is rigid.
     vertices : (n, 3) array, optional
         Points [m] of a mesh, in the axes of the shape; their convex hull is the object.
 
@@ -123,6 +128,7 @@ class SceneObject:
     mass: float = 0.0
     friction: float = 0.5
     restitution: float = 0.0
+    compliance: float = 0.0
     vertices: Matrix | None = None
 
     def __post_init__(self) -> None:

@@ -1,7 +1,8 @@
 """Scenes from files: YAML, or URDFs of fixed links. All faults of a file are one report.
 
 A YAML has one key, ``objects``: a table of names, each with ``shape``, the sizes of that shape,
-``position`` [m], ``rpy`` [rad], ``mass`` [kg], ``friction`` and ``restitution``.
+``position`` [m], ``rpy`` [rad], ``mass`` [kg], ``friction``, ``restitution`` and ``compliance``
+[m/N].
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SIZES = {
     "mesh": ("file", "scale", "vertices"),
 }  # fmt: skip
 """Keys of each shape."""
-COMMON = ("shape", "position", "rpy", "mass", "friction", "restitution")
+COMMON = ("shape", "position", "rpy", "mass", "friction", "restitution", "compliance")
 """Keys of every object."""
 
 
@@ -126,6 +127,7 @@ def scene_text(scene: Scene) -> str:
             "mass": one.mass,
             "friction": one.friction,
             "restitution": one.restitution,
+            "compliance": one.compliance,
         }
     return str(yaml.safe_dump({"objects": objects}, sort_keys=False, default_flow_style=None))
 

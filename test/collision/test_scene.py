@@ -60,6 +60,7 @@ def test_mass_properties_are_those_of_uniform_density():
         ({"mass": -1}, "object 'a': mass = -1.0 kg; expected at least 0"),
         ({"friction": float("nan")}, "object 'a': friction = nan; expected a finite"),
         ({"restitution": 1.5}, "restitution = 1.5; expected at most 1"),
+        ({"compliance": -1.0}, "compliance = -1 m/N; expected at least 0"),
         ({"position": (0, np.inf, 0)}, r"position\[1\] = inf; expected a finite"),
         ({"rotation": -np.eye(3)}, "det R = -1; expected a rotation matrix"),
         ({"shape": Shape("box", (1, 1, 0))}, "box z = 0.0 m; expected above 0"),
@@ -224,7 +225,16 @@ def test_the_text_of_a_scene_is_read_as_the_same_scene():
     scene = Scene(
         (
             SceneObject("floor", Shape("ground", ()), (0, 0, -1)),
-            SceneObject("box", BOX, (1, 2, 3), turned, mass=2.0, friction=0.1, restitution=0.2),
+            SceneObject(
+                "box",
+                BOX,
+                (1, 2, 3),
+                turned,
+                mass=2.0,
+                friction=0.1,
+                restitution=0.2,
+                compliance=1e-4,
+            ),
             SceneObject("can", Shape("cylinder", (0.1, 0.5)), (1e-9, 2, 3)),
             SceneObject("ball", Shape("sphere", (0.1,)), (1, 2, 3)),
             SceneObject("part", Shape("mesh", ()), (1, 2, 3), turned, vertices=CUBE),
@@ -232,7 +242,7 @@ def test_the_text_of_a_scene_is_read_as_the_same_scene():
     )
     read = parse_scene(scene_text(scene))
     for one, same in zip(scene, read, strict=True):
-        for name in ("name", "shape", "mass", "friction", "restitution"):
+        for name in ("name", "shape", "mass", "friction", "restitution", "compliance"):
             assert getattr(one, name) == getattr(same, name)
         np.testing.assert_array_equal(one.position, same.position)
         np.testing.assert_allclose(one.rotation, same.rotation, atol=1e-15)

@@ -126,6 +126,29 @@ def test_a_sliding_sphere_rolls_at_five_sevenths_of_its_speed():
     assert 0 <= rolling - 2 * speed / (7 * mu * G) <= 1e-3
 
 
+@pytest.mark.parametrize(
+    ("kind", "size", "points"), [("sphere", (0.02,), 1), ("box", (0.04,) * 3, 4)]
+)
+def test_a_body_rests_at_the_depth_of_its_weight_on_a_compliant_ground(kind, size, points):
+    """Depth = c m g / n of n points; the energy of the implicit step only decreases."""
+    mass, compliance = 0.3, 1e-4
+    soft = ground(compliance=0.4 * compliance)
+    ball = body("ball", kind, size, [0, 0, 0.021], mass, compliance=0.6 * compliance)
+    dynamics, energy = scene(soft, ball), []
+
+    def record(states, _):
+        height, v = states.position[0, 2], states.velocity[0]
+        depth = max(0.0, 0.02 - height)
+        spring = points * depth**2 / (2 * compliance)
+        energy.append(mass * (G * height + v[:3] @ v[:3] / 2) + spring)
+
+    states, contacts = run(dynamics, dynamics.initial, 2.0, 1e-3, record)
+    depth = compliance * mass * G / points
+    np.testing.assert_allclose(0.02 - states.position[0, 2], depth, rtol=1e-9)
+    np.testing.assert_allclose(contacts.force[:, 2].sum(), mass * G, rtol=1e-9)
+    assert np.diff(energy).max() < 1e-12
+
+
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_a_ball_rebounds_to_the_square_of_its_restitution(restitution):
     dynamics = scene(

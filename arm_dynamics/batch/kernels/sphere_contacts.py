@@ -140,10 +140,10 @@ def _require_closed_form(one: SceneObject) -> None:
             f"{owner}: shape = '{one.shape.kind}'; expected {', '.join(SHAPES)} in a kernel;"
             f" replace it by boxes or spheres, or {remedy}"
         )
-    if one.restitution > 0:
-        raise InvalidValue(
-            f"{owner}: restitution = {one.restitution:g}; expected 0 in a kernel; {remedy}"
-        )
+    for name in ("restitution", "compliance"):
+        value = getattr(one, name)
+        if value > 0:
+            raise InvalidValue(f"{owner}: {name} = {value:g}; expected 0 in a kernel; {remedy}")
 
 
 def _can_touch(contact: SphereContact, samples: list[Any], reach: Sequence[Any]) -> bool:

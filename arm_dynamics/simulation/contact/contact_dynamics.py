@@ -108,8 +108,9 @@ class ContactDynamics:
     M (u⁺ - u) = dt f + Jᵀ λ,  0 <= λ_n ⟂ v_n⁺ + φ/dt >= 0,  |λ_t| <= μ λ_n,
     v_t⁺ = -γ λ_t: the Signorini condition and Coulomb's law with maximum dissipation at the end of
     a step, in one problem with the dry friction of the joints. A step closes a gap φ > 0 exactly,
-    to first order. With a restitution e an impact has v_n⁺ = -e v_n. Coefficients of two bodies
-    combine to the geometric mean of their friction and the larger restitution.
+    to first order. With a restitution e an impact has v_n⁺ = -e v_n. With a compliance c the gap
+    after the step is φ + dt v_n⁺ = -c λ_n/dt at least. Coefficients of two bodies combine to the
+    geometric mean of their friction, the larger restitution and the sum of the compliances.
 
     Parameters
     ----------
@@ -276,7 +277,7 @@ def _object_solid(one: SceneObject, frame: int, center: Vector) -> Solid:
     else:
         position, rotation = one.position, one.rotation
     shape = ConvexShape(kind, size, np.array(position), np.array(rotation), points)
-    return Solid(one.name, shape, frame, one.friction, one.restitution)
+    return Solid(one.name, shape, frame, one.friction, one.restitution, one.compliance)
 
 
 def _link_solids(arm: ArmModel, table: Sequence[Body], friction: float) -> list[Solid]:
@@ -303,5 +304,5 @@ def _link_solids(arm: ArmModel, table: Sequence[Body], friction: float) -> list[
             middle = (points.min(axis=0) + points.max(axis=0)) / 2
             points, position = points - middle, position + rotation @ middle
         shape = ConvexShape(kind, size, position, rotation, points)
-        solids.append(Solid(name, shape, frame, friction, 0.0))
+        solids.append(Solid(name, shape, frame, friction, 0.0, 0.0))
     return solids

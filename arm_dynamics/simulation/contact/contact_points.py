@@ -43,6 +43,7 @@ GROUND, POLYTOPE, CYLINDER, SPHERE = range(4)
 SOLID = np.dtype([
     ("kind", "i8"), ("size", "f8", 2), ("radius", "f8"), ("position", "f8", 3),
     ("rotation", "f8", (3, 3)), ("frame", "i8"), ("friction", "f8"), ("restitution", "f8"),
+    ("compliance", "f8"),
 ], align=True)  # fmt: skip
 """A convex shape of a body. size: (radius, length) [m] of a sphere or cylinder; a ground is the
 half space z <= 0, a cylinder lies along z. radius [m]: of the sphere about its origin that contains

@@ -236,12 +236,14 @@ def add_velocity(
 
 
 @compiled
-def least_speed(gap: float, before: float, restitution: float, dt: float) -> float:
-    """Return the least normal velocity [m/s] of a contact after the step.
+def least_speed(
+    gap: float, before: float, restitution: float, compliance: float, dt: float
+) -> float:
+    """Return the least normal velocity [m/s] of a contact after the step, without its compliance.
 
     ``before`` [m/s] is the one at its start.
     """
-    if gap > 0.0:
+    if gap > 0.0 or compliance > 0.0:
         least = -gap / dt
     else:
         least = min(CORRECTION / dt * max(-gap - OVERLAP, 0.0), CORRECTION_SPEED)
@@ -337,12 +339,15 @@ def contact_step(
     motions, inverse_mass = motion_without_contact(bodies, frames, arm, dt)
     through, velocities = product(inverse_mass, columns), product(columns, motions)
     velocity, friction = velocities[:, 1].copy(), np.empty(count)
+    delassus = product(columns, through)
     for n in range(count):
         at, first, second = m + 3 * n, solids[owners[n, 0]], solids[owners[n, 1]]
         friction[n] = np.sqrt(first["friction"] * second["friction"])
         restitution = max(first["restitution"], second["restitution"])
-        velocity[at] -= least_speed(found[n, 6], velocities[at, 0], restitution, dt)
-    delassus, lower, upper = product(columns, through), least[joints], most[joints]
+        compliance = first["compliance"] + second["compliance"]
+        velocity[at] -= least_speed(found[n, 6], velocities[at, 0], restitution, compliance, dt)
+        delassus[at, at] += compliance / dt**2
+    lower, upper = least[joints], most[joints]
     make_mobile(delassus, velocity, m)
     impulse, after = np.zeros(velocity.size), motions[:, 1].copy()
     residual = solve_contact_problem(delassus, velocity, lower, upper, friction, impulse)

@@ -86,19 +86,21 @@ class Solid(NamedTuple):
     frame: int
     friction: float
     restitution: float
+    compliance: float
 
 
 def shape_table(solids: Sequence[Solid]) -> Shapes:
     """Return solids as arrays for compiled code."""
     table, parts = np.zeros(len(solids), SOLID), [NO_POLYTOPE]
-    for row, (_, shape, frame, friction, restitution) in zip(table, solids, strict=True):
+    for row, (_, shape, frame, *surface) in zip(table, solids, strict=True):
         row["kind"], row["size"][: len(shape.size)] = KINDS[shape.kind], shape.size
         row["position"], row["rotation"], row["radius"] = (
             shape.position,
             shape.rotation,
             shape.radius,
         )
-        row["frame"], row["friction"], row["restitution"] = frame, friction, restitution
+        row["frame"] = frame
+        row["friction"], row["restitution"], row["compliance"] = surface
         parts.append(shape.polytope if shape.kind in ("polytope", "cylinder") else NO_POLYTOPE)
     starts = np.cumsum([[len(part[k]) for k in (0, 1, 4)] for part in parts], axis=0)
     width = max(part[3].shape[1] for part in parts)

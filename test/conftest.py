@@ -86,6 +86,22 @@ def pytest_collection_modifyitems(items):
     items.sort(key=order)
 
 
+unread = []
+"""Test files that could not be imported."""
+
+
+def pytest_collectreport(report):
+    """Note a file that cannot be imported: a repetition of failed tests would not contain it."""
+    if report.failed:
+        unread.append(report.nodeid)
+
+
+def pytest_sessionfinish(session):
+    """End with the code of an interruption if a file could not be imported."""
+    if unread and session.exitstatus == pytest.ExitCode.TESTS_FAILED:
+        session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+
 def chain_urdf(*joints, more=""):
     """Return the URDF of a serial chain; each joint is a dict that changes these defaults."""
     text, parent = ['<link name="base"/>'], "base"

@@ -60,7 +60,7 @@ def test_mass_properties_are_those_of_uniform_density():
         ({"mass": -1}, "object 'a': mass = -1.0 kg; expected at least 0"),
         ({"friction": float("nan")}, "object 'a': friction = nan; expected a finite"),
         ({"restitution": 1.5}, "restitution = 1.5; expected at most 1"),
-        ({"compliance": -1.0}, "compliance = -1 m/N; expected at least 0"),
+        ({"compliance": -1.0}, "compliance = -1.0 m/N; expected at least 0"),
         ({"position": (0, np.inf, 0)}, r"position\[1\] = inf; expected a finite"),
         ({"rotation": -np.eye(3)}, "det R = -1; expected a rotation matrix"),
         ({"shape": Shape("box", (1, 1, 0))}, "box z = 0.0 m; expected above 0"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
@@ -134,7 +135,7 @@ class Record:
 
     def __init__(self, node, kind, topic, latched):
         durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
-        self._kind = kind
+        self._kind, self._node = kind, node
         self._subscription = node.create_subscription(
             kind, topic, lambda _: None, QoSProfile(depth=100_000, durability=durability)
         )
@@ -145,6 +146,16 @@ class Record:
         while taken is not None:
             self.raw.append(taken[0])
             taken = self._subscription.handle.take_message(self._kind, True)
+
+    @contextmanager
+    def present(self):
+        """Yield a function that returns the newest message, or None: here without a backlog."""
+        topic = self._subscription.topic_name
+        own = self._node.create_subscription(self._kind, topic, lambda _: None, 1)
+        try:
+            yield lambda: (own.handle.take_message(self._kind, False) or (None,))[0]
+        finally:
+            self._node.destroy_subscription(own)
 
     def __len__(self):
         return len(self.raw)
@@ -336,10 +347,13 @@ class Ros:
         self.wait_for(lambda: states.raw and stamp(states.newest) >= seconds, f"no t = {seconds} s")
 
     def wait_longer(self, states, seconds):
-        """Wait until ``seconds`` more have been simulated; return the simulated time."""
-        self.wait_for(lambda: states.raw, "no joint_states")
-        target = stamp(states.newest) + seconds
-        self.wait_until(states, target)
+        """Wait until ``seconds`` more have been simulated; return the simulated time.
+
+        A simulation that is much faster than real time may be ahead of the recorded states.
+        """
+        with states.present() as present:
+            now = stamp(self.wait_for(present, "no joint_states"))
+        self.wait_until(states, now + seconds)
         return stamp(states.newest)
 
     def diagnosis(self, node, predicate, otherwise="no such diagnosis"):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from action_msgs.msg import GoalStatus
-from control.gripper_arm import HAND, ball
 from control_msgs.action import FollowJointTrajectory, GripperCommand, ParallelGripperCommand
 from control_msgs.msg import GripperCommand as Command
 from control_msgs.srv import QueryTrajectoryState
 from geometry_msgs.msg import WrenchStamped
+from gripper_arm import HAND, ball
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray

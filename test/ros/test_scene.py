@@ -43,7 +43,7 @@ def checked(shared, scene):
 
 def moved(shared, q):
     """Return the result of a goal, after the arm has reached it or it was rejected."""
-    goal = FollowJointTrajectory.Goal(trajectory=trajectory((2.0, q, np.zeros(5))))
+    goal = FollowJointTrajectory.Goal(trajectory=trajectory((3.0, q, np.zeros(5))))
     client = shared.action(FollowJointTrajectory, "joint_controller/follow_joint_trajectory")
     handle = shared.answer(client.send_goal_async(goal))
     return shared.answer(handle.get_result_async()).result

@@ -499,15 +499,15 @@ def test_an_invalid_prefix_ends_the_start(ros):
     assert "simulation_interfaces_prefix = 'a b'" in node.output
 
 
-def test_worlds_are_scenes(call, tmp_path):
+def test_worlds_are_scenes(shared, call, tmp_path):
     """A world replaces the scene, also of spawned objects, and the simulation is stopped."""
     worlds = call(GetAvailableWorlds)[1].worlds
     assert [one.world_resource.uri for one in worlds] == ["ground", "table"]
     assert not call(GetAvailableWorlds, filter=TagsFilter(tags=["indoor"]))[1].worlds
     assert call(GetCurrentWorld)[0] == GetCurrentWorld.Response.NO_WORLD_LOADED
     assert call(UnloadWorld)[0] == UnloadWorld.Response.NO_WORLD_LOADED
-    features = set(call(GetSimulatorFeatures)[1].features.features)
-    assert SimulatorFeatures.WORLD_LOADING in features
+    reply = shared.call(GetSimulatorFeatures, "simulator/get_simulator_features")
+    assert SimulatorFeatures.WORLD_LOADING in reply.features.features
     assert call(SpawnEntity, entity_resource=Resource(resource_string=BOX))[0] == OK
     code, reply = call(LoadWorld, world_resource=Resource(uri="table"))
     assert (code, reply.world.name, reply.world.world_resource.uri) == (OK, "table", "table")

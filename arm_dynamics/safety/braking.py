@@ -7,7 +7,8 @@ import numpy as np
 from arm_dynamics.collision.clearance_monitor import CLEARANCE, ClearanceMonitor, Contact
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.dynamics.rigid_body import nle, rnea
+from arm_dynamics.core.compiled_math import VECTOR, compiled_for
+from arm_dynamics.dynamics.rigid_body import RigidBodyDynamics
 from arm_dynamics.model.arm_model import ArmModel
 
 STOP_TIME = 0.25
@@ -24,6 +25,31 @@ def default_deceleration(arm: ArmModel) -> Vector:
     """Return the deceleration (nv,) [rad/s² or m/s²] that stops from the limit in STOP_TIME."""
     limit = arm.velocity_limit
     return as_readonly(np.where(np.isfinite(limit), limit / STOP_TIME, UNLIMITED_DECELERATION))
+
+
+@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR)
+def available_deceleration(most: Vector, effort: Vector, bias: Vector, limit: Vector) -> Vector:
+    """Return s ``most`` (nv,), s <= 1 the largest with |bias| + s |effort - bias| <= limit.
+
+    ``effort`` (nv,) [N·m] is that of the deceleration ``most``; s is at least MIN_BRAKING.
+    """
+    s = 1.0
+    for i in range(most.size):
+        stop = abs(effort[i] - bias[i])
+        if stop > 0.0:
+            s = min(s, (limit[i] - abs(bias[i])) / stop)
+    rate: Vector = max(s, MIN_BRAKING) * most
+    return rate
+
+
+@compiled_for(VECTOR, VECTOR)
+def braking_distance(v: Vector, rate: Vector) -> Vector:
+    """Return |v| v / 2 a (nv,); 0 of a joint whose deceleration a, and velocity limit, is 0."""
+    distance = np.zeros(v.size)
+    for i in range(v.size):
+        if rate[i] > 0.0:
+            distance[i] = abs(v[i]) * v[i] / (2.0 * rate[i])
+    return distance
 
 
 class BrakingMonitor:
@@ -56,23 +82,18 @@ class BrakingMonitor:
     ) -> None:
         self.arm, self.scene, self._reaction_time = arm, scene, reaction_time
         self._distances = ClearanceMonitor(arm, clearance, scene)
-        self._most = HARD_STOP * default_deceleration(arm)
+        self._most, self._limit = HARD_STOP * default_deceleration(arm), arm.effort_limit
+        self._dynamics = RigidBodyDynamics(arm)
 
     def deceleration(self, q: Vector, v: Vector) -> Vector:
-        """Return the deceleration (nv,) [rad/s² or m/s²] of a stop from q, v (nv,)."""
-        bias = nle(self.arm, q, v)
-        stop = np.abs(rnea(self.arm, q, v, -self._most * np.sign(v)) - bias)
-        free = np.maximum(self.arm.effort_limit - np.abs(bias), 0.0)
-        within = np.divide(free, stop, out=np.ones_like(q), where=stop > 0)
-        slowed: Vector = max(MIN_BRAKING, min(1.0, float(within.min()))) * self._most
-        return slowed
+        """Return the deceleration s a (nv,) [rad/s² or m/s²] of a stop from q, v (nv,)."""
+        bias = self._dynamics.nle(q, v)
+        effort = self._dynamics.rnea(q, v, -self._most * np.sign(v))
+        return available_deceleration(self._most, effort, bias, self._limit)
 
     def distance(self, q: Vector, v: Vector) -> Vector:
         """Return the braking distance |v| v / 2 s a (nv,) [rad or m] from q, v (nv,)."""
-        rate = self.deceleration(q, v)
-        moves = rate > 0  # a joint with velocity limit 0 does not move
-        distance: Vector = v * np.divide(np.abs(v), 2 * rate, out=np.zeros_like(v), where=moves)
-        return distance
+        return braking_distance(v, self.deceleration(q, v))
 
     def contact_ahead(self, q: Vector, v: Vector) -> Contact | None:
         """Return a contact where the arm would rest if it braked now, or None.

@@ -1,5 +1,7 @@
 """Commands of other programs that lead to a contact: the driver stops the arm before it."""
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -15,6 +17,7 @@ from arm_dynamics.collision.scene import Scene, SceneObject, Shape
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.dynamics import gravity, rnea, tool_position
 from arm_dynamics.hardware.driver import DriverState
+from arm_dynamics.model.load import parse_arm
 from arm_dynamics.safety.braking import (
     HARD_STOP,
     MIN_BRAKING,
@@ -133,3 +136,12 @@ def test_the_effort_of_a_stop_is_within_the_limits(seed):
     if (rate > 1.001 * MIN_BRAKING * most).all():
         assert (effort <= arm.effort_limit * (1 + 1e-9)).all()
     np.testing.assert_allclose(monitor.distance(q, v), v * np.abs(v) / (2 * rate), rtol=1e-12)
+
+
+def test_an_arm_without_masses_brakes_with_the_default():
+    bare = re.sub(r"<inertial>.*?</inertial>", "", load_arm("so101").urdf, flags=re.DOTALL)
+    with pytest.warns(RuntimeWarning):
+        arm = parse_arm(bare)
+    q = np.zeros(arm.nv)
+    rate = BrakingMonitor(arm).deceleration(q, q + 1)
+    np.testing.assert_array_equal(rate, HARD_STOP * default_deceleration(arm))

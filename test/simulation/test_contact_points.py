@@ -30,7 +30,7 @@ class Placed(NamedTuple):
 
 
 def points(*placed, margin=1e-3):
-    shapes = shape_table([Solid("", one.shape, 0, 0.5, 0.0) for one in placed])
+    shapes = shape_table([Solid("", one.shape, 0, 0.5, 0.0, 0.0) for one in placed])
     positions, rotations = (np.array([one[k] for one in placed]) for k in (1, 2))
     rows = np.empty((ROWS, 7))
     return rows[: shape_points(shapes, 0, 1, positions, rotations, margin, rows)]

@@ -12,6 +12,7 @@ from arm_dynamics.core.state import MIXED, Command, State
 from arm_dynamics.core.timing import UNTIMED, LoopTiming
 from arm_dynamics.dynamics.rigid_body import gravity, mass_matrix, rnea
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.safety.braking import braking_distance
 
 STOP_TIME = 0.1
 """Time constant [s] at which the velocity decays."""
@@ -48,11 +49,12 @@ class StopPath:
         self._deceleration = deceleration
 
     def times(self, v0: Vector, decay: Vector) -> Vector:
-        """Return T (nv,) [s]: that of the deceleration, else ``decay``."""
-        if self._deceleration is None:
+        """Return T (nv,) [s]: that of the deceleration; without one, or with 0, ``decay``."""
+        a = self._deceleration
+        if a is None:
             return decay
-        times: Vector = np.maximum(np.abs(v0) / np.maximum(self._deceleration, 1e-9), MIN_TIME)
-        return times
+        times: Vector = np.divide(np.abs(v0), a, out=decay.copy(), where=a > 0)
+        return np.maximum(times, MIN_TIME, out=times)
 
     def at(self, s: Vector, v0: Vector, T: Vector) -> tuple[Vector, Vector, Vector]:
         """Return distance, velocity and acceleration (nv,) after s (nv,) [s]."""
@@ -368,7 +370,7 @@ def make_stop(
     """
     if interface == "position":
         if deceleration is not None:
-            ahead = np.maximum(state.v**2 / (2 * deceleration), MIN_LEAD)
+            ahead = np.maximum(np.abs(braking_distance(state.v, deceleration)), MIN_LEAD)
             last = np.clip(last, state.q - ahead, state.q + ahead)
         return PositionHold(arm, state, last)
     if interface == "velocity":

@@ -145,3 +145,17 @@ def test_an_arm_without_masses_brakes_with_the_default():
     q = np.zeros(arm.nv)
     rate = BrakingMonitor(arm).deceleration(q, q + 1)
     np.testing.assert_array_equal(rate, HARD_STOP * default_deceleration(arm))
+
+
+@pytest.mark.parametrize("interface", ["position", "velocity", "effort"])
+def test_a_joint_with_velocity_limit_0_stops_at_finite_positions(interface):
+    arm = load_arm("so101")
+    q, v = np.array(arm.configuration("initial")), np.full(arm.nv, 0.1)
+    rate = np.where(np.arange(arm.nv) == 2, 0.0, 5.0)
+    last = v if interface == "velocity" else q
+    stop = make_stop("hold", interface, arm, State.of(q, v), last, deceleration=rate)
+    command = stop.command(State.of(q, v, time=1.0))
+    assert np.isfinite(command.value).all()
+    rest, speed = stop.path(3.0)
+    assert np.abs(rest - q).max() < 0.02
+    np.testing.assert_allclose(speed, 0.0, atol=1e-6)

@@ -190,11 +190,11 @@ class GripperActions:
 
 
 def servo_stiffness(loop: ControlLoop) -> float:
-    """Return the stiffness [N·m/rad] of the gripper's servo; 0 if it is not known."""
+    """Return the largest stiffness [N·m/rad] of the gripper's servos; 0 if it is not known."""
     from arm_dynamics.identification.servos.position_loops import servo_loops  # noqa: PLC0415
 
     try:
         stiffness = servo_loops(loop.arm).stiffness(loop.arm)
     except ArmDynamicsError:
         return 0.0
-    return float(stiffness[loop.gripper.indices].min())
+    return float(stiffness[loop.gripper.indices].max())

@@ -1,0 +1,65 @@
+"""Iterative linear-quadratic regulator (iLQR): the gradient-based method."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.batch.planning.horizon import Horizon
+from arm_dynamics.batch.planning.knots import KnotSpline
+from arm_dynamics.batch.planning.local_model import LocalModel
+from arm_dynamics.batch.planning.planning_kernel import LANES, PlanningKernel
+from arm_dynamics.batch.planning.planning_method import PlanningMethod
+from arm_dynamics.core.arrays import Vector, check_int
+from arm_dynamics.core.errors import InvalidValue
+
+STEP_SIZES = np.array([0.0, *0.8 ** np.arange(LANES - 1)])
+"""α of the line search: the lanes of one block, 0 to keep the motion."""
+
+
+class Ilqr(PlanningMethod):
+    """Newton steps with the dynamics linearized: δu_k = α d_k + K_k (x_k - x).
+
+    All step sizes α of a line search are predicted together, and the best one is followed.
+
+    Parameters
+    ----------
+    iterations : int
+        Newton steps per plan.
+
+    References
+    ----------
+    Y. Tassa, T. Erez, E. Todorov, Synthesis and stabilization of complex behaviors through online
+    trajectory optimization, IROS 2012, section II.
+
+    """
+
+    samples = LANES
+    needs_model = True
+
+    def __init__(self, iterations: int = 1) -> None:
+        self.iterations = check_int("iterations", iterations, lower=1)
+
+    def spline(self, horizon: Horizon) -> KnotSpline:
+        """Return a spline with one knot per period."""
+        return KnotSpline("zero_order", horizon.free_periods)
+
+    def start(self, kernel: PlanningKernel, bound: Vector, model: LocalModel | None) -> None:
+        """As ``PlanningMethod.start``; raises InvalidValue without a model."""
+        if model is None:
+            raise InvalidValue("iLQR: local model = None; expected the second-order model")
+        self._kernel, self._model, self._bound = kernel, model, bound
+
+    def improve(self) -> float:
+        """Take the steps; return the cost of the nominal motion."""
+        kernel, cost = self._kernel, np.inf
+        changes = kernel.knots[0, : len(kernel.inputs)]
+        for iteration in range(self.iterations):
+            if iteration:
+                self._model.update(kernel)
+            changes[:] = STEP_SIZES * self._model.steps[:, :, None]
+            best = int(np.argmin(kernel.costs()))
+            changes[:, :, 0] = STEP_SIZES[best] * self._model.steps
+            cost = kernel.follow_first()
+            if best == 0:  # no step lowers the cost
+                break
+        return cost

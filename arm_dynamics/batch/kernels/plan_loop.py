@@ -20,7 +20,7 @@ def evaluate(
     taps: tuple[IntArray, Matrix],
     parameters: Matrix,
     costs: Vector,
-    first_sample: tuple[Matrix, Matrix],
+    first_sample: tuple[Matrix, Matrix, Matrix],
 ) -> None:
     """Write the cost of each sample, infinity for one that diverges.
 
@@ -48,15 +48,15 @@ def evaluate(
     costs : Vector
         Output, shape (blocks * lanes,).
     first_sample : tuple
-        Output: inputs (periods, nv) and states (periods + 1, 2 nv + na) of lane 0 of the first block;
-        empty for none.
+        Output: inputs (periods, nv), states (periods + 1, 2 nv + na) and commands (periods, nv) of
+        lane 0 of the first block; empty for none.
 
     """
     step, tick, score, terminal, lanes, steps, n = program[:7]
     v, knot, command, parameter, cost = program[7:]
     inputs, states, gains = nominal
     first, weights = taps
-    sample_inputs, sample_states = first_sample
+    sample_inputs, sample_states, sample_commands = first_sample
     delay, periods = pending.shape[0], first.size
     for b in range(blocks.shape[0]):
         x = blocks[b]
@@ -97,6 +97,7 @@ def evaluate(
                 if records:
                     for j in range(n):
                         sample_inputs[k, j] = x[(knot + j) * lanes]
+                        sample_commands[k, j] = x[(command + j) * lanes]
                     for i in range(start.size):
                         sample_states[k, i] = x[i * lanes]
             for _ in range(steps):

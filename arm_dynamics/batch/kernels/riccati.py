@@ -117,7 +117,7 @@ def backward(
     bound : Vector
         Largest input (nv,).
     damping : float
-        μ, added to the diagonal of Q_uu.
+        μ: μ times the mean of its diagonal is added to Q_uu.
     steps, gains : Matrix, FloatArray
         Output: d (periods, nv) and K (periods, nv, m).
 
@@ -156,8 +156,11 @@ def backward(
         Q_uu = b.T @ Wb + D.T @ RD + cb.T @ D + D.T @ cb
         Q_ux = b.T @ Wa + D.T @ RC + cb.T @ C + D.T @ ca
         H = Q_uu.copy()
+        scale = 0.0
         for i in range(n):
-            H[i, i] += damping
+            scale += abs(Q_uu[i, i]) / n
+        for i in range(n):
+            H[i, i] += damping * scale
         free = np.ones(n)
         step, gain = np.zeros(n), np.zeros((n, m))
         for _ in range(3):
@@ -168,7 +171,7 @@ def backward(
                     for t in range(j):
                         s -= L[i, t] * L[j, t]
                     if i == j:
-                        if not s > 1e-12:
+                        if not s > 1e-12 * scale:
                             return -1.0
                         L[i, i] = np.sqrt(s)
                     else:

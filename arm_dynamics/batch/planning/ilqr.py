@@ -14,6 +14,8 @@ from arm_dynamics.core.errors import InvalidValue
 
 STEP_SIZES = np.array([0.0, *0.8 ** np.arange(LANES - 1)])
 """α of the line search: the lanes of one block, 0 to keep the motion."""
+RETRY_DAMPING = 25.0
+"""Factor of the damping after a step that no step size improves."""
 
 
 class Ilqr(PlanningMethod):
@@ -60,6 +62,6 @@ class Ilqr(PlanningMethod):
             best = int(np.argmin(kernel.costs()))
             changes[:, :, 0] = STEP_SIZES[best] * self._model.steps
             cost = kernel.follow_first()
-            if best == 0:  # no step lowers the cost
-                break
+            if best == 0:  # no step lowers the cost: a shorter one next time
+                self._model.change_damping(RETRY_DAMPING)
         return cost

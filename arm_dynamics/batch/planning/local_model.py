@@ -25,8 +25,8 @@ from arm_dynamics.batch.planning.planning_kernel import PlanningKernel
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.model.arm_model import ArmModel
 
-DAMPING = (1e-6, 1e-3, 1.0, 1e3)
-"""Damping μ of Q_uu relative to its scale, tried in turn until it is positive definite."""
+MIN_DAMPING, MAX_DAMPING, DAMPING_FACTOR = 1e-6, 1e3, 5.0
+"""Damping μ of Q_uu relative to its diagonal: larger until it is positive definite, then less."""
 DIFFERENCE = 1e-5
 """Half width of the central differences that check the generated expansion."""
 EXPANSION_AGREEMENT = 1e-5
@@ -76,7 +76,7 @@ class LocalModel:
         A, B, by_state, by_input = (np.zeros(shape) for shape in shapes)
         self.dynamics = A, B, by_state, by_input
         self.costs = np.zeros((periods + 1, m + n)), np.zeros((periods + 1, m + n, m + n))
-        self.bound = spec.bound(arm)
+        self.bound, self._damping = spec.bound(arm), MIN_DAMPING
         self.steps, self._gains = np.zeros((periods, n)), np.zeros((periods, n, m))
 
     def update(self, kernel: PlanningKernel) -> float:
@@ -88,30 +88,31 @@ class LocalModel:
             Expected decrease of the cost, 0 if there is none; then steps and gains are 0.
 
         """
-        spec, n, parameters = self.spec, self.arm.nv, kernel.parameters
-        inputs, states = kernel.inputs.astype(float), kernel.states.astype(float)
-        data = self.arm.model.createData()
-        commands = np.array([
-            spec.command(self.arm, data, x[:n], x[n : 2 * n], u)
-            for u, x in zip(inputs, states, strict=False)
-        ])  # fmt: skip
+        n, parameters = self.arm.nv, kernel.parameters
+        motion = kernel.states, kernel.inputs, kernel.commands
+        states, inputs, commands = (rows.astype(float) for rows in motion)
         rows = parameters[-len(inputs) :] if len(parameters) > 1 else parameters
-        rows = np.array(np.broadcast_to(rows, (len(inputs), spec.cost.size)), float)
+        rows = np.array(np.broadcast_to(rows, (len(inputs), self.spec.cost.size)), float)
         finite = expand(
             self._program, self._derivative, self._quadratic, states, inputs, commands, rows,
             self.horizon.dt, self.dynamics, self.costs,
         )  # fmt: skip
-        scale = np.abs(self.costs[1]).max() if finite else 0.0
-        for damping in DAMPING if finite else ():
+        while finite and self._damping <= MAX_DAMPING:
             decrease = backward(
-                self.dynamics, self.costs, inputs, self.bound, damping * scale, self.steps,
-                self._gains,
-            )  # fmt: skip
+                self.dynamics, self.costs, inputs, self.bound, self._damping, self.steps, self._gains
+            )
             if decrease >= 0 and np.isfinite(self._gains).all():
                 kernel.gains[:] = self._gains[:, :, : 2 * n]
+                self.change_damping(1 / DAMPING_FACTOR)
                 return float(decrease)
+            self._damping *= DAMPING_FACTOR
+        self._damping = MAX_DAMPING
         self.steps[:] = kernel.gains[:] = 0.0
         return 0.0
+
+    def change_damping(self, factor: float) -> None:
+        """Multiply the damping of the next update, within its limits."""
+        self._damping = min(max(factor * self._damping, MIN_DAMPING), MAX_DAMPING)
 
     def _source(self) -> ModuleSource:
         from arm_dynamics.batch.kernels.quadratic_cost import quadratic_source  # noqa: PLC0415

@@ -48,9 +48,9 @@ class PlanningKernel:
     ----------
     knots : FloatArray
         Knots of all samples, shape (blocks, padded knots, nv, LANES), to be written.
-    inputs, states, gains : FloatArray
-        Nominal motion: (periods, nv), (periods + 1, 2 nv + na) and (periods, nv, 2 nv), where periods
-        are those after the delay.
+    inputs, states, gains, commands : FloatArray
+        Nominal motion: (periods, nv), (periods + 1, 2 nv + na), (periods, nv, 2 nv) and (periods, nv),
+        where periods are those after the delay; commands are those of the policy.
 
     """
 
@@ -91,9 +91,12 @@ class PlanningKernel:
         self.inputs = np.zeros((periods, n), dtype)
         self.states = np.zeros((periods + 1, 2 * n + arm.na), dtype)
         self.gains = np.zeros((periods, n, 2 * n), dtype)
-        self._recorded = np.empty_like(self.inputs), np.empty_like(self.states)
-        self._unrecorded = np.empty((0, n), dtype), np.empty((0, 2 * n + arm.na), dtype)
+        self.commands = np.zeros((periods, n), dtype)
+        motion = self.inputs, self.states, self.commands
+        self._recorded = tuple(np.empty_like(rows) for rows in motion)
+        self._unrecorded = tuple(np.empty((0, rows.shape[1]), dtype) for rows in motion)
         self._no_gains = np.empty((0, n, 2 * n), dtype)
+        self._bound = spec.bound(arm)
         self.feedback = False
         parts = np.array_split(np.arange(blocks), threads)
         self._parts = [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
@@ -119,13 +122,14 @@ class PlanningKernel:
 
     def follow_first(self) -> float:
         """Make sample 0 the nominal motion; return its cost, infinity if it diverges."""
-        inputs, states = self._recorded
+        inputs, states, commands = self._recorded
         self._evaluate(slice(0, 1), self._recorded)
         if np.isfinite(cost := float(self._costs[0])):
-            self.inputs[:], self.states[:] = inputs, states
+            np.clip(inputs, -self._bound, self._bound, out=self.inputs)
+            self.states[:], self.commands[:] = states, commands
         return cost
 
-    def _evaluate(self, part: slice, record: tuple[Matrix, Matrix]) -> None:
+    def _evaluate(self, part: slice, record: tuple[Matrix, ...]) -> None:
         gains: FloatArray = self.gains if self.feedback else self._no_gains
         evaluate(
             self._program, self._blocks[part], self._start, self._pending,

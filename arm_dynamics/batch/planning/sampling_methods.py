@@ -146,8 +146,8 @@ class SamplingMethod(PlanningMethod):
 class Mppi(SamplingMethod):
     """Model-predictive path integral control: δ = Σ w_i δ_i, w_i ∝ exp(-(S_i - S_min)/λ).
 
-    λ = ``temperature`` times the standard deviation of the finite costs, so that the temperature
-    has no unit.
+    λ = ``temperature`` times the median of the finite S_i - S_min, so that the temperature has no
+    unit.
 
     Parameters
     ----------
@@ -168,9 +168,8 @@ class Mppi(SamplingMethod):
         self.temperature = check_float("temperature", temperature, above=0)
 
     def _mean(self, costs: Vector) -> Matrix:
-        finite = np.isfinite(costs)
-        spread = max(float(np.std(costs[finite], dtype=float)), np.finfo(float).tiny)
         excess = np.subtract(costs, costs.min(), dtype=float)
+        spread = max(float(np.median(excess[np.isfinite(excess)])), np.finfo(float).tiny)
         weights = np.exp(-excess / (self.temperature * spread))
         self._weights[:] = (weights / weights.sum()).reshape(self._weights.shape)
         return np.einsum("bkjl,bl->kj", self._sequences(), self._weights).astype(float)

@@ -137,9 +137,7 @@ class Stage:
     def own_gaps(self) -> tuple[Any, ...]:
         """Gaps [m] between the spheres of those pairs of links that can collide."""
         spheres = self.spheres
-        return tuple(
-            self._gap(spheres[i], *spheres[j]) for i, j in self._geometry.own_pairs
-        )
+        return tuple(self._gap(spheres[i], *spheres[j]) for i, j in self._geometry.own_pairs)
 
     def sphere_gaps(self, center: Any, radius: Any) -> tuple[Any, ...]:
         """Return the gaps [m] of the spheres of the links to a sphere at ``center`` (3,) [m]."""
@@ -217,9 +215,7 @@ class CostGeometry:
         rows = {
             "q": state.q, "v": state.v, "act": state.act, "effort": state.tau, "command": command,
         }  # fmt: skip
-        return Stage(
-            self, rows, placements, lambda: mass_matrix(self.arm, state.q)
-        )
+        return Stage(self, rows, placements, lambda: mass_matrix(self.arm, state.q))
 
 
 CostFunction = Callable[[Stage, Any], Any]
@@ -331,8 +327,8 @@ def cost_errors(function: Callable[..., Any]) -> Iterator[None]:
         cause = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise InvalidValue(
             f"cost '{getattr(function, '__name__', function)}'{line}: {cause}; expected arithmetic,"
-            " where(), clip(), minimum(), maximum(), sign(), abs() and exp, log, sqrt, sin, cos, tan"
-            " or tanh of math, without branches on values"
+            " where(), clip(), minimum(), maximum(), sign(), abs() and exp, log, sqrt, sin, cos,"
+            " tan or tanh of math, without branches on values"
         ) from error
 
 

@@ -21,7 +21,14 @@ from arm_dynamics.batch.kernels.kernel_cache import (
 )
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
 from arm_dynamics.batch.kernels.rollout_loop import addresses, call_at
-from arm_dynamics.core.arrays import IntArray, Matrix, Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.arrays import (
+    IntArray,
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+    check_vector,
+)
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, check_command, require_state
 from arm_dynamics.model.arm_argument import check_arm, requires_masses

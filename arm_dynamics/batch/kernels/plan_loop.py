@@ -10,6 +10,43 @@ from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 
 
 @stored
+def fill(x: Vector, row: int, values: Vector, lanes: int) -> None:
+    """Write ``values`` to consecutive rows of a block, the same for all lanes."""
+    for r in range(values.size):
+        for lane in range(lanes):
+            x[(row + r) * lanes + lane] = values[r]
+
+
+@stored
+def write_inputs(
+    x: Vector,
+    k: int,
+    knot: int,
+    nominal: tuple[Matrix, Matrix, FloatArray],
+    knots: FloatArray,
+    taps: tuple[IntArray, Matrix],
+) -> None:
+    """Write the inputs of period k to the rows from ``knot`` on."""
+    inputs, states, gains = nominal
+    n, lanes, (first, weights) = knots.shape[1], knots.shape[2], taps
+    at, w = first[k], weights[k]
+    for j in range(n):
+        row = (knot + j) * lanes
+        for lane in range(lanes):
+            x[row + lane] = (
+                inputs[k, j]
+                + w[0] * knots[at, j, lane]
+                + w[1] * knots[at + 1, j, lane]
+                + w[2] * knots[at + 2, j, lane]
+                + w[3] * knots[at + 3, j, lane]
+            )
+        for i in range(2 * n if gains.shape[0] else 0):
+            gain, desired = gains[k, j, i], states[k, i]
+            for lane in range(lanes):
+                x[row + lane] += gain * (desired - x[i * lanes + lane])
+
+
+@stored
 def evaluate(
     program: IntArray,
     blocks: Matrix,
@@ -54,59 +91,31 @@ def evaluate(
     """
     step, tick, score, terminal, lanes, steps, n = program[:7]
     v, knot, command, parameter, cost = program[7:]
-    inputs, states, gains = nominal
-    first, weights = taps
+    delay, periods, size = pending.shape[0], taps[0].size, parameters.shape[1]
     sample_inputs, sample_states, sample_commands = first_sample
-    delay, periods = pending.shape[0], first.size
     for b in range(blocks.shape[0]):
         x = blocks[b]
         records = b == 0 and sample_states.shape[0] > 0
-        for r in range(start.size):
-            for lane in range(lanes):
-                x[r * lanes + lane] = start[r]
-        for lane in range(lanes):
-            x[cost * lanes + lane] = 0.0
+        fill(x, 0, start, lanes)
+        x[cost * lanes : (cost + 1) * lanes] = 0.0
         for k in range(-delay, periods):
-            if k == -delay or parameters.shape[0] > 1:
-                for r in range(parameters.shape[1]):
-                    for lane in range(lanes):
-                        x[(parameter + r) * lanes + lane] = parameters[k + delay, r]
+            if size and (k == -delay or parameters.shape[0] > 1):
+                fill(x, parameter, parameters[k + delay], lanes)
             if k < 0:
-                for j in range(n):
-                    for lane in range(lanes):
-                        x[(command + j) * lanes + lane] = pending[k + delay, j]
+                fill(x, command, pending[k + delay], lanes)
             else:
-                at = first[k]
-                w0, w1, w2, w3 = weights[k, 0], weights[k, 1], weights[k, 2], weights[k, 3]
-                for j in range(n):
-                    row = (knot + j) * lanes
-                    for lane in range(lanes):
-                        x[row + lane] = (
-                            inputs[k, j]
-                            + w0 * knots[b, at, j, lane]
-                            + w1 * knots[b, at + 1, j, lane]
-                            + w2 * knots[b, at + 2, j, lane]
-                            + w3 * knots[b, at + 3, j, lane]
-                        )
-                    if gains.shape[0] > 0:
-                        for i in range(2 * n):
-                            gain, desired = gains[k, j, i], states[k, i]
-                            for lane in range(lanes):
-                                x[row + lane] += gain * (desired - x[i * lanes + lane])
+                write_inputs(x, k, knot, nominal, knots[b], taps)
                 call_at(tick, x)
                 if records:
-                    for j in range(n):
-                        sample_inputs[k, j] = x[(knot + j) * lanes]
-                        sample_commands[k, j] = x[(command + j) * lanes]
-                    for i in range(start.size):
-                        sample_states[k, i] = x[i * lanes]
+                    sample_states[k] = x[: start.size * lanes : lanes]
+                    sample_inputs[k] = x[knot * lanes : (knot + n) * lanes : lanes]
+                    sample_commands[k] = x[command * lanes : (command + n) * lanes : lanes]
             for _ in range(steps):
                 call_at(step, x)
             call_at(score, x)
         call_at(terminal, x)
         if records:
-            for i in range(start.size):
-                sample_states[periods, i] = x[i * lanes]
+            sample_states[periods] = x[: start.size * lanes : lanes]
         for lane in range(lanes):
             total = x[cost * lanes + lane]
             for i in range(n):

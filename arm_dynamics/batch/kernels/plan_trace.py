@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -45,8 +45,10 @@ def plan_functions(arm: ArmModel, spec: PlanSpec) -> tuple[TracedFunction, ...]:
         If a cost cannot be traced; the message names its line.
 
     """
-    n, rows = arm.nv, input_symbols({name: arm.nv for name in ("q", "v", "knot")})
-    tick = TracedFunction.of("tick", "Command of a period.", rows, {"command": policy(arm, spec, rows)})
+    n, rows = arm.nv, input_symbols(dict.fromkeys(("q", "v", "knot"), arm.nv))
+    tick = TracedFunction.of(
+        "tick", "Command of a period.", rows, {"command": policy(arm, spec, rows)}
+    )
     sizes = {"q": n, "v": n, "act": arm.na, "effort": n, "command": n, **spec.rows(arm)}
     functions = [tick]
     for name, cost in (("score", spec.cost.running), ("terminal", spec.cost.terminal)):
@@ -77,9 +79,7 @@ def policy(
     return vector(clip(x, -bound, bound) for x, bound in zip(command, limits.tolist(), strict=True))
 
 
-def traced_cost(
-    arm: ArmModel, spec: PlanSpec, function: CostFunction, rows: SymbolRows
-) -> Symbol:
+def traced_cost(arm: ArmModel, spec: PlanSpec, function: CostFunction, rows: SymbolRows) -> Symbol:
     """Return a cost function on symbols; raises InvalidValue that names its line."""
     chain = Chain(bodies(arm), arm.gravity, [x.sx for x in rows["q"]])
     places = [(np.eye(3), np.zeros(3)), *placed_joints(chain)]

@@ -15,6 +15,7 @@ from arm_dynamics.batch.kernels.step_trace import TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import column, input_symbols
 from arm_dynamics.model.arm_model import ArmModel
 
+
 def quadratic_source(arm: ArmModel, spec: PlanSpec) -> ModuleSource:
     """Return a module with ``running``, ``terminal`` and ``policy`` of one lane.
 
@@ -36,9 +37,7 @@ def quadratic_source(arm: ArmModel, spec: PlanSpec) -> ModuleSource:
     functions.append(_policy_derivative(arm, spec))
     constants: dict[float, str] = {}
     texts = [
-        FUNCTION.format(
-            name=f.name, purpose=f.purpose, lines=function_lines(f, layout, constants)
-        )
+        FUNCTION.format(name=f.name, purpose=f.purpose, lines=function_lines(f, layout, constants))
         for f in functions
     ]
     title = f"Expansion of a cost, {spec.policy}, {spec.interface} commands."

@@ -29,8 +29,8 @@ def expand(
     program : IntArray
         Addresses of the step with its derivative, of the running and terminal expansions and of the
         policy's; steps per period, joints, states; then first rows: command, dt, A and B of the
-        derivative; command, parameter, gradient, hessian, policy_state, policy_input and knot of the
-        expansion.
+        derivative; command, parameter, gradient, hessian, policy_state, policy_input and knot of
+        the expansion.
     derivative, quadratic : Vector
         Blocks of one lane.
     states, inputs, commands : Matrix
@@ -90,7 +90,80 @@ def expand(
             for j in range(size):
                 hessian[k, i, j] = quadratic[c_hessian + i * size + j]
                 total += abs(hessian[k, i, j])
-    return np.isfinite(total + np.abs(A).sum() + np.abs(B).sum())
+    finite: bool = np.isfinite(total + np.abs(A).sum() + np.abs(B).sum())
+    return finite
+
+
+@stored
+def factor(H: Matrix, free: Vector, damping: float, L: Matrix) -> bool:
+    """Write L of L Lᵀ = H + damping, with rows and columns that are not free as those of 1.
+
+    False if the matrix is not positive definite.
+    """
+    n = free.size
+    for i in range(n):
+        for j in range(i + 1):
+            one = 1.0 if i == j else 0.0
+            s = H[i, j] + damping * one if free[i] * free[j] > 0.0 else one
+            for t in range(j):
+                s -= L[i, t] * L[j, t]
+            if i > j:
+                L[i, j] = s / L[j, j]
+            elif s > 0.0:
+                L[i, i] = np.sqrt(s)
+            else:
+                return False
+    return True
+
+
+@stored
+def solve_factored(L: Matrix, y: Vector) -> None:
+    """Replace y by (L Lᵀ)⁻¹ y."""
+    n = y.size
+    for i in range(n):
+        for t in range(i):
+            y[i] -= L[i, t] * y[t]
+        y[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for t in range(i + 1, n):
+            y[i] -= L[t, i] * y[t]
+        y[i] /= L[i, i]
+
+
+@stored
+def limited_step(
+    Q_uu: Matrix,
+    Q_u: Vector,
+    Q_ux: Matrix,
+    u: Vector,
+    bound: Vector,
+    damping: float,
+    step: Vector,
+    gain: Matrix,
+) -> bool:
+    """Write d = -H⁻¹ Q_u and K = H⁻¹ Q_ux of one period, H = Q_uu + μ; False if H is not positive.
+
+    Inputs ``u`` at their bound that d leads beyond are held, and the others solved again.
+    """
+    n, m = Q_ux.shape
+    scale = np.abs(np.diag(Q_uu)).mean()
+    free, L, y = np.ones(n), np.zeros((n, n)), np.empty(n)
+    for _ in range(n + 1):
+        if not factor(Q_uu, free, damping * scale, L):
+            return False
+        step[:] = -Q_u * free
+        solve_factored(L, step)
+        for c in range(m):
+            y[:] = Q_ux[:, c] * free
+            solve_factored(L, y)
+            gain[:, c] = y
+        held = 0
+        for i in range(n):
+            if free[i] > 0.0 and abs(u[i]) >= bound[i] * (1.0 - 1e-9) and u[i] * step[i] > 0.0:
+                free[i], held = 0.0, held + 1
+        if held == 0:
+            break
+    return True
 
 
 @stored
@@ -134,7 +207,7 @@ def backward(
     """
     A, B, policy_state, policy_input = dynamics
     gradient, hessian = costs
-    periods, m, n = B.shape
+    periods, m, _ = B.shape
     V = hessian[periods, :m, :m].copy()
     v = gradient[periods, :m].copy()
     decrease = 0.0
@@ -155,54 +228,9 @@ def backward(
         Q_xx = a.T @ Wa + C.T @ RC + ca.T @ C + C.T @ ca
         Q_uu = b.T @ Wb + D.T @ RD + cb.T @ D + D.T @ cb
         Q_ux = b.T @ Wa + D.T @ RC + cb.T @ C + D.T @ ca
-        H = Q_uu.copy()
-        scale = 0.0
-        for i in range(n):
-            scale += abs(Q_uu[i, i]) / n
-        for i in range(n):
-            H[i, i] += damping * scale
-        free = np.ones(n)
-        step, gain = np.zeros(n), np.zeros((n, m))
-        for _ in range(3):
-            L = np.zeros((n, n))
-            for i in range(n):
-                for j in range(i + 1):
-                    s = H[i, j] if free[i] * free[j] > 0.0 else (1.0 if i == j else 0.0)
-                    for t in range(j):
-                        s -= L[i, t] * L[j, t]
-                    if i == j:
-                        if not s > 1e-12 * scale:
-                            return -1.0
-                        L[i, i] = np.sqrt(s)
-                    else:
-                        L[i, j] = s / L[j, j]
-            for c in range(m + 1):
-                y = np.empty(n)
-                for i in range(n):
-                    s = free[i] * (Q_u[i] if c == m else Q_ux[i, c])
-                    for t in range(i):
-                        s -= L[i, t] * y[t]
-                    y[i] = s / L[i, i]
-                for i in range(n - 1, -1, -1):
-                    for t in range(i + 1, n):
-                        y[i] -= L[t, i] * y[t]
-                    y[i] /= L[i, i]
-                if c == m:
-                    step[:] = -y * free
-                else:
-                    gain[:, c] = y * free
-            changed = False
-            for i in range(n):
-                limit = bound[i] * (1.0 - 1e-9)
-                outward = (inputs[k, i] >= limit and step[i] > 0.0) or (
-                    inputs[k, i] <= -limit and step[i] < 0.0
-                )
-                if free[i] > 0.0 and outward:
-                    free[i], changed = 0.0, True
-            if not changed:
-                break
-        steps[k] = step
-        gains[k] = gain
+        if not limited_step(Q_uu, Q_u, Q_ux, inputs[k], bound, damping, steps[k], gains[k]):
+            return -1.0
+        step, gain = steps[k], gains[k]
         decrease -= step @ Q_u + 0.5 * (step @ (Q_uu @ step))
         v = Q_x - gain.T @ (Q_uu @ step) - gain.T @ Q_u + Q_ux.T @ step
         V = Q_xx + gain.T @ (Q_uu @ gain) - gain.T @ Q_ux - Q_ux.T @ gain

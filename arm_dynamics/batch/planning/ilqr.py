@@ -27,6 +27,16 @@ class Ilqr(PlanningMethod):
     ----------
     iterations : int
         Newton steps per plan.
+    noise : float or (nv,) array
+        Standard deviation of the first inputs: a motion along which the gradient is 0, such as an
+        arm that hangs, is left.
+    seed : int
+        Seed of these inputs.
+
+    Raises
+    ------
+    InvalidValue
+        For a value out of its range.
 
     References
     ----------
@@ -38,8 +48,11 @@ class Ilqr(PlanningMethod):
     samples = LANES
     needs_model = True
 
-    def __init__(self, iterations: int = 1) -> None:
+    def __init__(self, iterations: int = 1, *, noise: float | Vector = 0.0, seed: int = 0) -> None:
         self.iterations = check_int("iterations", iterations, lower=1)
+        self.noise, self.seed = np.array(noise, float), check_int("seed", seed)
+        if self.noise.ndim > 1 or not (np.isfinite(self.noise) & (self.noise >= 0)).all():
+            raise InvalidValue(f"noise = {noise}; expected numbers of at least 0")
 
     def spline(self, horizon: Horizon) -> KnotSpline:
         """Return a spline with one knot per period."""
@@ -49,7 +62,9 @@ class Ilqr(PlanningMethod):
         """As ``PlanningMethod.start``; raises InvalidValue without a model."""
         if model is None:
             raise InvalidValue("iLQR: local model = None; expected the second-order model")
-        self._kernel, self._model, self._bound = kernel, model, bound
+        self._kernel, self._model = kernel, model
+        inputs = self.noise * np.random.default_rng(self.seed).normal(size=kernel.inputs.shape)
+        kernel.inputs[:] = np.clip(inputs, -bound, bound)
 
     def improve(self) -> float:
         """Take the steps; return the cost of the nominal motion."""

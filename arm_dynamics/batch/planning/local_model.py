@@ -67,7 +67,15 @@ class LocalModel:
         own = Layout.of(module.LAYOUT)
         self._quadratic = filled_block(own, 1, np.dtype(float), module.CONSTANTS, {})
         functions = module.running, module.terminal, module.policy
-        names = "command", "parameter", "gradient", "hessian", "policy_state", "policy_input", "knot"
+        names = (
+            "command",
+            "parameter",
+            "gradient",
+            "hessian",
+            "policy_state",
+            "policy_input",
+            "knot",
+        )
         self._program = np.array([
             derivative.address, *addresses("float64", functions), horizon.steps, n, m,
             *(layout.first[x] for x in ("command", "dt", "A", "B")), *(own.first[x] for x in names),
@@ -99,7 +107,13 @@ class LocalModel:
         )  # fmt: skip
         while finite and self._damping <= MAX_DAMPING:
             decrease = backward(
-                self.dynamics, self.costs, inputs, self.bound, self._damping, self.steps, self._gains
+                self.dynamics,
+                self.costs,
+                inputs,
+                self.bound,
+                self._damping,
+                self.steps,
+                self._gains,
             )
             if decrease >= 0 and np.isfinite(self._gains).all():
                 kernel.gains[:] = self._gains[:, :, : 2 * n]

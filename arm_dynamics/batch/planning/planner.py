@@ -64,7 +64,7 @@ class Plan:
         return self.time + len(self.inputs) * self.period
 
     def input(self, time: float, q: Vector, v: Vector) -> Vector:
-        """Return u_k + K_k (x(t) - (q, v)) (nv,), k the period of ``time``, the last one after it."""
+        """Return u_k + K_k (x(t) - (q, v)) (nv,), k the period of ``time``, in the end the last."""
         at = min(max((time - self.time) / self.period, 0.0), float(len(self.inputs)))
         k = min(int(at), len(self.inputs) - 1)
         fraction = at - k
@@ -142,7 +142,12 @@ class Planner:
     def reset(self) -> None:
         """Forget all plans: the next one starts from inputs of 0 and the seed of the method."""
         self.plan: Plan | None = None
-        for memory in (self.kernel.knots, self.kernel.inputs, self.kernel.states, self.kernel.gains):
+        for memory in (
+            self.kernel.knots,
+            self.kernel.inputs,
+            self.kernel.states,
+            self.kernel.gains,
+        ):
             memory[:] = 0.0
         self.method.start(self.kernel, self.spec.bound(self.arm), self.local_model)
 
@@ -202,9 +207,9 @@ class Planner:
                 " the cost"
             )
         n = 2 * self.arm.nv
-        states, inputs = kernel.states[:, :n].astype(float), kernel.inputs.astype(float)
-        gains = kernel.gains.astype(float)
-        self.plan = Plan(time, horizon.period, *map(as_readonly, (inputs, states, gains)), cost)
+        motion = kernel.inputs, kernel.states[:, :n], kernel.gains
+        inputs, states, gains = (as_readonly(rows.astype(float)) for rows in motion)
+        self.plan = Plan(time, horizon.period, inputs, states, gains, cost)
         return self.plan
 
     def command(self, state: State, plan: Plan | None = None) -> Command:
@@ -228,7 +233,9 @@ class Planner:
         n, delay = self.arm.nv, self.horizon.delay
         act = require_state(state).act if state.act.size else self.arm.initial_act
         named = ("q", state.q, n), ("v", state.v, n), ("act", act, self.arm.na)
-        start = np.concatenate([check_vector(f"state {x}", value, size) for x, value, size in named])
+        start = np.concatenate(
+            [check_vector(f"state {x}", value, size) for x, value, size in named]
+        )
         sent = np.asarray(pending, float).reshape(-1, n)
         if len(sent) != delay or not np.isfinite(sent).all():
             raise InvalidValue(

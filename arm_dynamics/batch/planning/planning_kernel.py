@@ -49,8 +49,8 @@ class PlanningKernel:
     knots : FloatArray
         Knots of all samples, shape (blocks, padded knots, nv, LANES), to be written.
     inputs, states, gains, commands : FloatArray
-        Nominal motion: (periods, nv), (periods + 1, 2 nv + na), (periods, nv, 2 nv) and (periods, nv),
-        where periods are those after the delay; commands are those of the policy.
+        Nominal motion: (periods, nv), (periods + 1, 2 nv + na), (periods, nv, 2 nv) and
+        (periods, nv) for the periods after the delay; commands are those of the policy.
 
     """
 
@@ -103,7 +103,7 @@ class PlanningKernel:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def start_from(self, start: Vector, parameters: Matrix, pending: Matrix) -> None:
-        """Set the state (q, v, act) of all samples, ``Cost.packed`` and the commands of the delay."""
+        """Set the state (q, v, act) of all samples, ``Cost.packed`` and the pending commands."""
         self._start[:], self._pending[:] = start, pending
         if self.parameters.shape != parameters.shape:
             self.parameters = np.empty(parameters.shape, self._start.dtype)

@@ -32,13 +32,22 @@ class PlanningMethod(ABC):
 
     @abstractmethod
     def start(self, kernel: PlanningKernel, bound: Vector, model: LocalModel | None) -> None:
-        """Begin without a past; inputs are within ±``bound`` (nv,), ``model`` is the second-order
-        model of the plans, if there is one."""
+        """Begin without a past.
+
+        Parameters
+        ----------
+        kernel : PlanningKernel
+            Kernel whose nominal motion is improved.
+        bound : Vector
+            Largest inputs (nv,).
+        model : LocalModel, optional
+            Second-order model along the nominal motion.
+
+        """
 
     def shift(self, periods: float) -> None:
         """Note that the horizon has moved by a number of periods."""
 
     @abstractmethod
     def improve(self) -> float:
-        """Improve the nominal motion of the kernel; return its cost, infinity without a finite one.
-        """
+        """Improve the nominal motion; return its cost, infinity without a finite one."""

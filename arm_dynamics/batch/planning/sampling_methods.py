@@ -136,8 +136,7 @@ class SamplingMethod(PlanningMethod):
 
     @abstractmethod
     def _mean(self, costs: Vector) -> Matrix:
-        """Return the mean of the knots (knots, nv) for the costs (samples,), of which some are
-        finite."""
+        """Return the mean of the knots (knots, nv) for the costs (samples,), some finite."""
 
     def _sequences(self) -> FloatArray:
         return self._kernel.knots[:, : self.curve.knots]
@@ -172,7 +171,8 @@ class Mppi(SamplingMethod):
         spread = max(float(np.median(excess[np.isfinite(excess)])), np.finfo(float).tiny)
         weights = np.exp(-excess / (self.temperature * spread))
         self._weights[:] = (weights / weights.sum()).reshape(self._weights.shape)
-        return np.einsum("bkjl,bl->kj", self._sequences(), self._weights).astype(float)
+        mean: Matrix = np.einsum("bkjl,bl->kj", self._sequences(), self._weights).astype(float)
+        return mean
 
 
 class CrossEntropy(SamplingMethod):
@@ -243,7 +243,8 @@ class PredictiveSampling(SamplingMethod):
 
     def _mean(self, costs: Vector) -> Matrix:
         assert self.best is not None
-        return self.best.copy()
+        mean: Matrix = self.best.copy()
+        return mean
 
 
 def _coloring(count: int, exponent: float) -> Matrix:
@@ -253,4 +254,5 @@ def _coloring(count: int, exponent: float) -> Matrix:
     correlation = np.fft.irfft(amplitude**2)[:count]
     lags = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
     values, vectors = np.linalg.eigh(correlation[lags] / correlation[0])
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    coloring: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return coloring

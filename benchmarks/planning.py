@@ -19,7 +19,7 @@ from arms import panda
 from machine import machine
 
 from arm_dynamics import State, load_arm
-from arm_dynamics.batch import Cost, CrossEntropy, Horizon, Ilqr, Mppi, Planner
+from arm_dynamics.batch import Cost, Horizon, Ilqr, Mppi, Planner
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.collision import Scene
@@ -48,7 +48,7 @@ UP = np.array([math.pi / 2, 0.0])
 def reach(s: Any, p: Any) -> Any:
     """Cost of the distance of the tool from a target."""
     e = s.tool_position - p.target
-    return 30 * (e @ e) + 0.02 * (s.v @ s.v) + 50 * (s.position_excess @ s.position_excess)
+    return 100 * (e @ e) + 0.02 * (s.v @ s.v) + 50 * (s.position_excess @ s.position_excess)
 
 
 def reached(s: Any, p: Any) -> Any:
@@ -60,7 +60,7 @@ def reached(s: Any, p: Any) -> Any:
 def reach_and_avoid(s: Any, p: Any) -> Any:
     """Return ``reach`` with a penalty for gaps below ``MARGIN``."""
     near = sum(maximum(MARGIN - gap, 0.0) for gap in (*s.object_gaps, *s.own_gaps))
-    return reach(s, p) + 300 * near
+    return reach(s, p) + 100 * near
 
 
 def plain_rate(arm: ArmModel, precision: str) -> float:
@@ -176,7 +176,7 @@ def print_reaching(goals: int = 100) -> None:
     for precision in ("float64", "float32"):
         planner = Planner(
             arm, Cost(reach_and_avoid, reached, {"target": [0.4, 0.2, 0.4]}),
-            CrossEntropy(8.0, samples=SAMPLES, knots=5), Horizon(PERIODS, 0.02, 1),
+            Mppi(5.0, samples=SAMPLES, knots=5, temperature=0.05), Horizon(PERIODS, 0.02, 1),
             policy="acceleration", scene=scene, precision=precision,
         )  # fmt: skip
         contacts, errors, times = 0, [], []

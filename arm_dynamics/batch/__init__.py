@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from arm_dynamics.batch.kernels.derivative import StepDerivative
     from arm_dynamics.batch.planning.horizon import Horizon
     from arm_dynamics.batch.planning.ilqr import Ilqr
+    from arm_dynamics.batch.planning.mpc import Mpc
     from arm_dynamics.batch.planning.planner import NoPlan, Plan, Planner
     from arm_dynamics.batch.planning.sampling_methods import (
         CrossEntropy,
@@ -40,6 +41,7 @@ _MODULES = {
     "Horizon": ".planning.horizon",
     "Ilqr": ".planning.ilqr",
     "MeasurementNoise": ".rollouts.reference_table",
+    "Mpc": ".planning.mpc",
     "MonteCarlo": ".tuning.montecarlo",
     "Mppi": ".planning.sampling_methods",
     "NoPlan": ".planning.planner",
@@ -69,6 +71,7 @@ __all__ = [
     "Ilqr",
     "MeasurementNoise",
     "MonteCarlo",
+    "Mpc",
     "Mppi",
     "NoPlan",
     "Plan",

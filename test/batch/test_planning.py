@@ -1,6 +1,7 @@
 """Planning: the kernel against plant and Python cost, the methods against closed forms."""
 
 import math
+import threading
 import tracemalloc
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from arm_dynamics.batch import (
     CrossEntropy,
     Horizon,
     Ilqr,
+    Mpc,
     Mppi,
     NoPlan,
     Planner,
@@ -21,9 +23,11 @@ from arm_dynamics.batch import (
 from arm_dynamics.batch.kernels.cost import cost_geometry
 from arm_dynamics.batch.planning.knots import SPLINES, KnotSpline
 from arm_dynamics.batch.planning.sampling_methods import _coloring
+from arm_dynamics.control import ControlLoop, JointTrajectory, Waypoint
 from arm_dynamics.core.errors import InvalidValue, UnknownName
-from arm_dynamics.core.state import Command, State
-from arm_dynamics.simulation import maximum
+from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.hardware import SimulationDriver
+from arm_dynamics.simulation import Simulation, maximum
 from arm_dynamics.simulation.plant import Plant
 
 NOISE = {"noise": 1.0, "samples": 64, "knots": 4}
@@ -54,7 +58,9 @@ def rest(s, p):
 
 
 def reach(s, p):
-    return (s.q - p.q_ref) @ (s.q - p.q_ref) + 0.1 * (s.v @ s.v) + 0.01 * (s.command @ s.command)
+    return (
+        (s.q - p.q_ref) @ (s.q - p.q_ref) + 0.1 * (s.v @ s.v) + p.effort * (s.command @ s.command)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +71,7 @@ def two_link():
 
 
 def planner_of(arm, method, **options):
-    cost = Cost(reach, rest, {"q_ref": [0.5, -0.3]})
+    cost = Cost(reach, rest, {"q_ref": [0.5, -0.3], "effort": 1e-5})
     return Planner(arm, cost, method, Horizon(12, 0.05, 2), **options)
 
 
@@ -86,12 +92,12 @@ def test_costs_are_those_of_the_plant(policy):
     costs = kernel.costs()
     W = KnotSpline("cubic", 4).matrix(np.arange(6) / 5)
     plant, geometry, data = Plant(arm), cost_geometry(arm, scene), arm.model.createData()
-    for lane in (0, 5):
+    for k_sample in (0, 5):
         state, total = State.of(q, v, act=arm.initial_act), 0.0
         for k in range(8):
             command = sent[k] if k < 2 else None
             if command is None:
-                u = kernel.inputs[k - 2] + W[k - 2] @ kernel.knots[0, :4, :, lane]
+                u = kernel.inputs[k - 2] + W[k - 2] @ kernel.knots[0, :4, :, k_sample]
                 u = u + kernel.gains[k - 2] @ (
                     kernel.states[k - 2] - np.concatenate([state.q, state.v])
                 )
@@ -100,7 +106,7 @@ def test_costs_are_those_of_the_plant(policy):
             stage = geometry.stage(state, command)
             total += cost.evaluate(stage, planner.parameters[k])
         total += cost.evaluate(stage, planner.parameters[7], terminal=True)
-        assert costs[lane] == pytest.approx(total, rel=1e-9)
+        assert costs[k_sample] == pytest.approx(total, rel=1e-9)
 
 
 def test_voltages_and_float32():
@@ -203,9 +209,11 @@ def test_ilqr_keeps_limits_and_lowers_the_cost(two_link):
 @pytest.mark.parametrize("kind", [Mppi, CrossEntropy, PredictiveSampling])
 def test_sampling_approaches_the_optimum(two_link, kind):
     state, optimal = State.of([0.3, -0.2]), planner_of(two_link, Ilqr(20), policy="gravity")
+    optimal.set_parameters({"effort": 0.01})
     least = optimal.update(state).cost
     method = kind(2.0, samples=128, knots=6, iterations=100, seed=3)
     planner = planner_of(two_link, method, policy="gravity")
+    planner.set_parameters({"effort": 0.01})
     start = planner.update(state).cost
     assert least * (1 - 1e-3) <= start <= 1.2 * least
 
@@ -279,17 +287,17 @@ def test_swing_up_with_half_of_the_gravity_torque(two_link):
         ),
     )
 
-    def apart(s):
+    def error(s):
         return 2 - math.cos(s.q[0] - math.pi / 2) - math.cos(s.q[1])
 
-    def swing(s, p):
+    def running(s, p):
         energy = (s.kinetic_energy + s.potential_energy) / 19.62 - 1
-        return apart(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
+        return error(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
 
     def end(s, p):
-        return 100 * apart(s) + 3 * (s.v @ s.v)
+        return 100 * error(s) + 3 * (s.v @ s.v)
 
-    planner = Planner(arm, Cost(swing, end), Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
+    planner = Planner(arm, Cost(running, end), Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
     plant, random = Plant(arm), np.random.default_rng(0)
     starts = [State.of([-math.pi / 2, 0.0])]
     starts += [State.of(random.uniform(-3, 3, 2), random.uniform(-1, 1, 2)) for _ in range(2)]
@@ -387,7 +395,7 @@ def test_planners_reject_what_does_not_fit(two_link):
         planner.update(State.of([0, 0, 0]))
 
 
-def test_a_cost_that_is_not_finite_is_no_plan(two_link):
+def test_a_cost_that_is_not_finite_raises(two_link):
     def undefined(s, p):
         return math.log(p.zero) + s.q[0]
 
@@ -399,3 +407,96 @@ def test_a_cost_that_is_not_finite_is_no_plan(two_link):
     planner.set_parameters({"zero": 1.0})
     assert planner.plan is good
     assert np.isfinite(planner.update(State.of([0.1, 0.0], time=0.04)).cost)
+
+
+def loop_of(planner, **options):
+    driver = SimulationDriver(planner.arm, Simulation(planner.arm, dt=1e-3, period=5e-3))
+    controller = Mpc(planner, **options)
+    loop = ControlLoop(driver, controller)
+    return loop, controller
+
+
+def advance(loop, duration):
+    """Run a loop of 200 Hz in lockstep."""
+    for _ in range(round(duration / 5e-3)):
+        loop.step()
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_control_loop_follows_a_trajectory(two_link, background):
+    planner = planner_of(two_link, Ilqr(2), policy="gravity")
+    loop, controller = loop_of(planner, background=background)
+    loop.step()
+    goal = np.array([0.3, -0.2])
+    loop.follow(JointTrajectory((Waypoint(1.0, goal, np.zeros(2)),)))
+    for _ in range(60):
+        advance(loop, 0.05)
+        if background and controller._running is not None:
+            controller._running.result(30)
+    np.testing.assert_allclose(loop.state.q, goal, atol=0.02)
+    np.testing.assert_allclose(loop.state.v, 0.0, atol=0.02)
+    assert controller.failed == 0
+
+
+def test_runs_are_reproducible(two_link):
+    def run():
+        method = Mppi(2.0, samples=64, knots=4)
+        loop, _ = loop_of(planner_of(two_link, method, policy="gravity"))
+        advance(loop, 0.5)
+        return loop.state.q
+
+    np.testing.assert_array_equal(run(), run())
+
+
+def test_plans_that_stop_coming_end_the_commands(two_link, monkeypatch):
+    planner = planner_of(two_link, Ilqr(2), policy="gravity")
+    loop, controller = loop_of(planner, max_age=0.2)
+    advance(loop, 0.3)
+    assert loop.command is not None
+
+    def fails(state, pending):
+        raise NoPlan("no finite cost")
+
+    monkeypatch.setattr(planner, "update", fails)
+    advance(loop, 0.15)
+    assert loop.command is not None  # the plan before is followed
+    advance(loop, 0.15)
+    assert loop.command is None
+    assert "plan: age = 0.2" in loop.events.latest["controller_failed"]
+    assert controller.failed > 3
+
+
+def test_late_plans_are_counted(two_link, monkeypatch):
+    planner = planner_of(two_link, Ilqr(2), policy="gravity")
+    loop, controller = loop_of(planner, background=True, max_age=10)
+    advance(loop, 0.1)
+    update, released = planner.update, threading.Event()
+
+    def waits(state, pending):
+        released.wait(30)
+        return update(state, pending)
+
+    monkeypatch.setattr(planner, "update", waits)
+    before = controller.late
+    advance(loop, 0.3)
+    released.set()
+    assert controller.late >= before + 4
+    controller.reset(loop.state)
+
+
+def test_a_known_delay_is_compensated(two_link):
+    """Commands act two periods late; a planner without that delay oscillates."""
+    period, errors = 0.02, {}
+    for delay in (0, 2):
+        cost = Cost(reach, rest, {"q_ref": [0.5, -0.3], "effort": 1e-5})
+        horizon = Horizon(20 + delay, period, 2, delay=delay)
+        planner = Planner(two_link, cost, Ilqr(2), horizon, policy="gravity")
+        controller, plant = Mpc(planner), Plant(two_link)
+        state, sent = State.of([0.0, 0.0]), [np.zeros(2)] * 2
+        for _ in range(200):
+            command = controller.update(state, Reference.hold([0.5, -0.3]), period)
+            sent.append(command.value)
+            state = plant.step(state, Command("effort", sent.pop(0)), period / 4, 4)
+        errors[delay] = np.abs(state.q - [0.5, -0.3]).max() + np.abs(state.v).max()
+    assert errors[2] < 1e-2
+    assert errors[0] > 10 * errors[2]

@@ -123,7 +123,7 @@ class Stage:
 
     @cached_property
     def object_gaps(self) -> tuple[Any, ...]:
-        """Gaps [m] of the spheres that cover the links to the objects of the scene, negative inside."""
+        """Gaps [m] of the spheres that cover the links to all objects, negative inside."""
         return tuple(
             self._evaluate(gap_and_normal)(
                 one.shape.kind, one.shape.size, np.array(one.position), np.array(one.rotation),

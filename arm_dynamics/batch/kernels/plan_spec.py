@@ -1,4 +1,4 @@
-"""What a planning kernel computes beside the step: a policy and a cost."""
+"""What a planning kernel computes in addition to the step: a policy and a cost."""
 
 from __future__ import annotations
 

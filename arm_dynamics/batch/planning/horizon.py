@@ -21,7 +21,7 @@ class Horizon:
     steps : int
         Time steps of semi-implicit Euler per period.
     delay : int
-        Periods from a state to the first command that can still change.
+        Periods from a command to its effect.
 
     Raises
     ------
@@ -52,5 +52,5 @@ class Horizon:
 
     @property
     def free_periods(self) -> int:
-        """Periods whose commands can still change."""
+        """Periods after the delay, whose commands a plan decides."""
         return self.periods - self.delay

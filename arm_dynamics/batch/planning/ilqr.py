@@ -7,13 +7,13 @@ import numpy as np
 from arm_dynamics.batch.planning.horizon import Horizon
 from arm_dynamics.batch.planning.knots import KnotSpline
 from arm_dynamics.batch.planning.local_model import LocalModel
-from arm_dynamics.batch.planning.planning_kernel import LANES, PlanningKernel
+from arm_dynamics.batch.planning.planning_kernel import BLOCK, PlanningKernel
 from arm_dynamics.batch.planning.planning_method import PlanningMethod
 from arm_dynamics.core.arrays import Vector, check_int
 from arm_dynamics.core.errors import InvalidValue
 
-STEP_SIZES = np.array([0.0, *0.8 ** np.arange(LANES - 1)])
-"""α of the line search: the lanes of one block, 0 to keep the motion."""
+STEP_SIZES = np.array([0.0, *0.8 ** np.arange(BLOCK - 1)])
+"""α of the line search: the rollouts of one block, 0 to keep the motion."""
 RETRY_DAMPING = 25.0
 """Factor of the damping after a step that no step size improves."""
 
@@ -45,7 +45,7 @@ class Ilqr(PlanningMethod):
 
     """
 
-    samples = LANES
+    samples = BLOCK
     needs_model = True
 
     def __init__(self, iterations: int = 1, *, noise: float | Vector = 0.0, seed: int = 0) -> None:

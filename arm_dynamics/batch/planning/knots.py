@@ -16,7 +16,7 @@ class KnotSpline:
     """Interpolation over [0, 1] of the horizon with ``knots`` values.
 
     zero_order holds knot i over [i, i + 1) / knots. linear and cubic have their knots at
-    i / (knots - 1); cubic has the slopes (x_{i+1} - x_{i-1}) / 2, one-sided at both ends
+    i / (knots - 1); cubic has the derivatives (x_{i+1} - x_{i-1}) / 2, one-sided at both ends
     (Catmull-Rom). Outside of [0, 1] the first or last value is held.
 
     Parameters
@@ -46,14 +46,14 @@ class KnotSpline:
         if self.kind == "linear":
             W[rows, at], W[rows, at + 1] = 1.0 - s, s
             return W
-        slopes = np.zeros((count, count))
+        rates = np.zeros((count, count))
         for i in range(count):
             low, high = max(i - 1, 0), min(i + 1, count - 1)
-            slopes[i, high] += 1.0 / (high - low)
-            slopes[i, low] -= 1.0 / (high - low)
+            rates[i, high] += 1.0 / (high - low)
+            rates[i, low] -= 1.0 / (high - low)
         np.add.at(W, (rows, at), 2 * s**3 - 3 * s**2 + 1)
         np.add.at(W, (rows, at + 1), 3 * s**2 - 2 * s**3)
-        W += (s**3 - 2 * s**2 + s)[:, None] * slopes[at] + (s**3 - s**2)[:, None] * slopes[at + 1]
+        W += (s**3 - 2 * s**2 + s)[:, None] * rates[at] + (s**3 - s**2)[:, None] * rates[at + 1]
         return W
 
     def taps(self, times: Vector) -> tuple[IntArray, Matrix]:

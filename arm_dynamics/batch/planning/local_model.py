@@ -93,7 +93,7 @@ class LocalModel:
         Returns
         -------
         float
-            Expected decrease of the cost, 0 if there is none; then steps and gains are 0.
+            Expected decrease of the cost, 0 without one; then steps and gains are 0.
 
         """
         n, parameters = self.arm.nv, kernel.parameters

@@ -37,7 +37,7 @@ class Plan:
     Attributes
     ----------
     time : float
-        Time of the first input [s].
+        Time at which the first input acts [s].
     period : float
         Time from one input to the next [s].
     inputs : Matrix
@@ -63,14 +63,23 @@ class Plan:
         """Time after the last period [s]."""
         return self.time + len(self.inputs) * self.period
 
+    def state(self, time: float) -> Vector:
+        """Return the predicted (q, v) (2 nv,) at a time [s], between the ends of the horizon."""
+        k, fraction = self._period(time)
+        x: Vector = (1.0 - fraction) * self.states[k] + fraction * self.states[k + 1]
+        return x
+
     def input(self, time: float, q: Vector, v: Vector) -> Vector:
         """Return u_k + K_k (x(t) - (q, v)) (nv,), k the period of ``time``, in the end the last."""
-        at = min(max((time - self.time) / self.period, 0.0), float(len(self.inputs)))
-        k = min(int(at), len(self.inputs) - 1)
-        fraction = at - k
-        desired = (1.0 - fraction) * self.states[k] + fraction * self.states[k + 1]
-        u: Vector = self.inputs[k] + self.gains[k] @ (desired - np.concatenate([q, v]))
+        k, _ = self._period(time)
+        error = self.state(time) - np.concatenate([q, v])
+        u: Vector = self.inputs[k] + self.gains[k] @ error
         return u
+
+    def _period(self, time: float) -> tuple[int, float]:
+        at = min(max((time - self.time) / self.period, 0.0), float(len(self.inputs)))
+        k = min(int(at + 1e-9), len(self.inputs) - 1)
+        return k, at - k
 
 
 class Planner:
@@ -175,7 +184,7 @@ class Planner:
         state : State
             Present state.
         pending : ArrayLike
-            Commands already sent that act in the periods of the delay, shape (delay, nv).
+            Commands already sent that have not acted yet, one per period, shape (delay, nv).
 
         Raises
         ------
@@ -213,7 +222,9 @@ class Planner:
         return self.plan
 
     def command(self, state: State, plan: Plan | None = None) -> Command:
-        """Return the command of a plan (default: the last one) at the time of a state.
+        """Return the command of a plan (default: the last one) that is sent at the time of a state.
+
+        With a delay it is that of the predicted state at which it acts, without feedback.
 
         Raises
         ------
@@ -224,8 +235,11 @@ class Planner:
         plan = plan or self.plan
         if plan is None:
             raise InvalidValue("plan = None; expected one; call update(state) first")
-        u = plan.input(state.time, state.q, state.v)
-        value = self.spec.command(self.arm, self._data, state.q, state.v, u)
+        q, v, time = state.q, state.v, state.time
+        if self.horizon.delay:
+            time += self.horizon.delay * self.horizon.period
+            q, v = np.split(plan.state(time), 2)
+        value = self.spec.command(self.arm, self._data, q, v, plan.input(time, q, v))
         return Command(self.spec.interface, as_readonly(value), state.time)
 
     def _checked(self, state: State, pending: ArrayLike) -> tuple[Vector, Matrix]:

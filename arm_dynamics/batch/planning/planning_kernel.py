@@ -18,7 +18,7 @@ from arm_dynamics.batch.planning.knots import KnotSpline
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, check_int
 from arm_dynamics.model.arm_model import ArmModel
 
-LANES = 32
+BLOCK = 32
 """Samples side by side."""
 
 
@@ -38,16 +38,16 @@ class PlanningKernel:
     spline : KnotSpline
         Interpolation of the knots over the horizon.
     samples : int
-        Number of sequences, rounded up to a multiple of ``LANES``.
+        Number of sequences, rounded up to a multiple of ``BLOCK``.
     precision : str
         "float64" or "float32".
     threads : int
-        Threads that share the blocks of samples.
+        Threads that evaluate the blocks of samples.
 
     Attributes
     ----------
     knots : FloatArray
-        Knots of all samples, shape (blocks, padded knots, nv, LANES), to be written.
+        Knots of all samples, shape (blocks, padded knots, nv, BLOCK), to be written.
     inputs, states, gains, commands : FloatArray
         Nominal motion: (periods, nv), (periods + 1, 2 nv + na), (periods, nv, 2 nv) and
         (periods, nv) for the periods after the delay; commands are those of the policy.
@@ -65,25 +65,25 @@ class PlanningKernel:
         precision: str = "float64",
         threads: int = 1,
     ) -> None:
-        blocks = -(-check_int("samples", samples, lower=1) // LANES)
+        blocks = -(-check_int("samples", samples, lower=1) // BLOCK)
         threads = min(check_int("threads", threads, lower=1), blocks)
         options = KernelOptions(
-            interface=spec.interface, precision=precision, lanes=LANES, plan=spec
+            interface=spec.interface, precision=precision, lanes=BLOCK, plan=spec
         )
         kernel = Kernel(arm, options)
-        self.samples, dtype, first = blocks * LANES, kernel.dtype, kernel.layout.first
+        self.samples, dtype, first = blocks * BLOCK, kernel.dtype, kernel.layout.first
         block = kernel.block({"dt": np.array([horizon.dt])})
         self._blocks = _aligned((blocks, block.size), dtype)
         self._blocks[:] = block
         functions = kernel.functions("step", "tick", "score", "terminal")
         self._program = np.array([
-            *addresses(precision, functions), LANES, horizon.steps, arm.nv,
+            *addresses(precision, functions), BLOCK, horizon.steps, arm.nv,
             *(first[name] for name in ("v", "knot", "command", "parameter", "cost")),
         ])  # fmt: skip
         periods, n = horizon.free_periods, arm.nv
         at, weights = spline.taps(np.arange(periods) / max(periods - 1, 1))
         self._taps = at, weights.astype(dtype)
-        self.knots = np.zeros((blocks, spline.padded, n, LANES), dtype)
+        self.knots = np.zeros((blocks, spline.padded, n, BLOCK), dtype)
         self._costs = np.empty(self.samples, dtype)
         self._start = np.empty(2 * n + arm.na, dtype)
         self._pending = np.zeros((horizon.delay, n), dtype)
@@ -134,7 +134,7 @@ class PlanningKernel:
         evaluate(
             self._program, self._blocks[part], self._start, self._pending,
             (self.inputs, self.states, gains), self.knots[part], self._taps, self.parameters,
-            self._costs.reshape(-1, LANES)[part].reshape(-1), record,
+            self._costs.reshape(-1, BLOCK)[part].reshape(-1), record,
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from arm_dynamics.core.arrays import Vector
 
 
 class PlanningMethod(ABC):
-    """A way to lower the cost of the nominal motion of a planning kernel.
+    """A method that lowers the cost of the nominal motion of a planning kernel.
 
     Attributes
     ----------

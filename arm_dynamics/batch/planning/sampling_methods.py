@@ -10,7 +10,7 @@ import numpy as np
 from arm_dynamics.batch.planning.horizon import Horizon
 from arm_dynamics.batch.planning.knots import KnotSpline
 from arm_dynamics.batch.planning.local_model import LocalModel
-from arm_dynamics.batch.planning.planning_kernel import LANES, PlanningKernel
+from arm_dynamics.batch.planning.planning_kernel import BLOCK, PlanningKernel
 from arm_dynamics.batch.planning.planning_method import PlanningMethod
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, check_float, check_int
 from arm_dynamics.core.errors import InvalidValue
@@ -91,9 +91,9 @@ class SamplingMethod(PlanningMethod):
         self.deviation = np.broadcast_to(self.noise, shape).copy()
         self.best: Matrix | None = None
         self._kernel, self._random = kernel, np.random.default_rng(self.seed)
-        self._white = np.empty((len(knots), *shape, LANES), knots.dtype)
+        self._white = np.empty((len(knots), *shape, BLOCK), knots.dtype)
         self._coloring = _coloring(shape[0], self.color).astype(knots.dtype)
-        self._weights = np.empty((len(knots), LANES), knots.dtype)
+        self._weights = np.empty((len(knots), BLOCK), knots.dtype)
 
     def shift(self, periods: float) -> None:
         """Move the best sequence by a number of periods."""
@@ -111,7 +111,7 @@ class SamplingMethod(PlanningMethod):
             least = int(np.argmin(costs))
             if not np.isfinite(costs[least]):
                 continue
-            self.best = self._sequences()[least // LANES, :, :, least % LANES].astype(float)
+            self.best = self._sequences()[least // BLOCK, :, :, least % BLOCK].astype(float)
             mean = self._mean(costs)
             self._sequences()[0, :, :, 0] = mean
             cost = kernel.follow_first()
@@ -224,7 +224,7 @@ class CrossEntropy(SamplingMethod):
     def _mean(self, costs: Vector) -> Matrix:
         count = min(max(2, round(self.elites * costs.size)), int(np.isfinite(costs).sum()))
         best = np.argpartition(costs, count - 1)[:count]
-        elite = self._sequences()[best // LANES, :, :, best % LANES].astype(float)
+        elite = self._sequences()[best // BLOCK, :, :, best % BLOCK].astype(float)
         variance = (1 - self.adaptation) * self.deviation**2 + self.adaptation * elite.var(axis=0)
         self.deviation = np.clip(np.sqrt(variance), self.floor * self.noise, self.noise)
         mean: Matrix = elite.mean(axis=0)

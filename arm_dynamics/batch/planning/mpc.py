@@ -1,0 +1,162 @@
+"""Model-predictive control (MPC): a controller that follows the newest plan of a planner."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.batch.planning.planner import NoPlan, Plan, Planner
+from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import Matrix, Vector, check_float
+from arm_dynamics.core.errors import CommandRejected
+from arm_dynamics.core.state import Command, Reference, State
+
+References = Callable[[Reference, Vector], Mapping[str, ArrayLike]]
+"""Reference of the loop and times from now (periods,) [s] -> parameters of the cost."""
+
+
+def joint_references(reference: Reference, times: Vector) -> Mapping[str, ArrayLike]:
+    """Return the parameter "q_ref" over the periods: the reference continues at its velocity."""
+    return {"q_ref": reference.q + times[:, None] * reference.v}
+
+
+class Mpc(Controller):
+    """u(t) = u_k + K_k (x(t) - (q, v)) of the newest plan, with a new plan each period.
+
+    Plans are computed by ``update`` itself, which makes a run reproducible, or in a thread of their
+    own, while ``update`` follows the plan before. Without a plan younger than ``max_age`` the
+    command is rejected, and the loop stops the arm. With a delay of the horizon the commands sent
+    before are part of each plan.
+
+    Parameters
+    ----------
+    planner : Planner
+        Planner, with the controller's model.
+    references : callable
+        Returns parameters of the cost for the loop's reference (default: "q_ref", if the cost has
+        it).
+    background : bool
+        Plan in a thread.
+    max_age : float, optional
+        Largest age of a plan [s] (default: half of the horizon).
+
+    Attributes
+    ----------
+    late : int
+        Periods in which no new plan was ready.
+    failed : int
+        Plans without a finite cost.
+
+    Raises
+    ------
+    InvalidValue
+        If ``max_age`` is not above 0.
+
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        references: References | None = None,
+        *,
+        background: bool = False,
+        max_age: float | None = None,
+    ) -> None:
+        self.planner = check_type(Planner, "planner", planner, "Planner(...)")
+        self.interface = planner.spec.interface  # type: ignore[misc]
+        if references is None and "q_ref" in planner.cost.parameters:
+            references = joint_references
+        self._references, horizon = references, planner.horizon
+        default = 0.5 * horizon.periods * horizon.period
+        self.max_age = check_float("max_age [s]", default if max_age is None else max_age, above=0)
+        self._times: Vector = horizon.period * np.arange(1.0, horizon.periods + 1)
+        self._pool = ThreadPoolExecutor(1) if background else None
+        self._running: Future[Plan] | None = None
+        self._plan: Plan | None = None
+        self._planned_at, self.late, self.failed = -np.inf, 0, 0
+        self._sent: deque[tuple[float, Vector]] = deque()
+        super().__init__(planner.arm)
+
+    def reset(self, state: State) -> None:
+        """Forget all plans."""
+        del state
+        if self._running is not None:
+            self._running.exception()
+        self._running = self._plan = None
+        self._planned_at = -np.inf
+        self._sent.clear()
+        self.planner.reset()
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Return the command of the newest plan (nv,).
+
+        Raises
+        ------
+        CommandRejected
+            Without a plan, or with one older than ``max_age``.
+
+        """
+        state, reference = self.bounded_inputs(state, reference, dt)
+        self._take_plan()
+        if state.time - self._planned_at >= self.planner.horizon.period * (1 - 1e-9):
+            self._start_plan(state, reference)
+        plan, delay = self._plan, self.planner.horizon.delay * self.planner.horizon.period
+        age = np.inf if plan is None else state.time + delay - plan.time
+        if plan is None or age > self.max_age:
+            raise CommandRejected(
+                f"plan: age = {age:.3g} s; expected at most {self.max_age:.3g} s; reduce samples or"
+                " periods, or check the cost"
+            )
+        command = self.planner.command(state, plan)
+        if self.interface == "effort":
+            command = self.effort_command(command.value, state)
+        if delay:
+            self._sent.append((state.time, command.value))
+        return command
+
+    def _start_plan(self, state: State, reference: Reference) -> None:
+        """Plan from a state, unless the plan before is not ready."""
+        self._planned_at = state.time
+        if self._running is not None:
+            self.late += 1
+            return
+        if self._references is not None:
+            self.planner.set_parameters(self._references(reference, self._times))
+        pending = self._pending(state.time)
+        if self._pool is None or self._plan is None:  # the first one is waited for
+            self._running = Future()
+            try:
+                self._running.set_result(self.planner.update(state, pending))
+            except NoPlan as error:
+                self._running.set_exception(error)
+            self._take_plan()
+        else:
+            self._running = self._pool.submit(self.planner.update, state, pending)
+
+    def _pending(self, time: float) -> Matrix:
+        """Return the commands of the last periods that have not acted (delay, nv), 0 before any."""
+        horizon = self.planner.horizon
+        pending = np.zeros((horizon.delay, self.arm.nv))
+        for k in range(horizon.delay):
+            at = time - (horizon.delay - k) * horizon.period + 0.5 * horizon.period
+            while len(self._sent) > 1 and k == 0 and self._sent[1][0] <= at:
+                self._sent.popleft()
+            for sent, value in self._sent:
+                if sent <= at:
+                    pending[k] = value
+        return pending
+
+    def _take_plan(self) -> None:
+        """Follow the plan that is ready; the one before, if it has no finite cost."""
+        if self._running is None or not self._running.done():
+            return
+        running, self._running = self._running, None
+        try:
+            self._plan = running.result()
+        except NoPlan:
+            self.failed += 1

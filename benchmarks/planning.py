@@ -117,7 +117,7 @@ def print_times() -> None:
         timed("iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
 
 
-def swing_up_planner(arm: ArmModel) -> Planner:
+def upright_planner(arm: ArmModel) -> Planner:
     """Return a planner of the swing-up of two_link."""
 
     def error(s: Any) -> Any:
@@ -134,12 +134,12 @@ def swing_up_planner(arm: ArmModel) -> Planner:
     return Planner(arm, cost, Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
 
 
-def print_swing_up(starts: int = 100) -> None:
+def print_upright(starts: int = 100) -> None:
     """Print how many random starts of two_link end upright, by iLQR and by an LQR."""
     arm = load_arm("two_link")
     limits = zip(arm.joints, (9.81, 2.45), strict=True)
     arm = replace(arm, joints=tuple(replace(joint, effort=limit) for joint, limit in limits))
-    planner, lqr, plant = swing_up_planner(arm), Lqr(arm), Plant(arm)
+    planner, lqr, plant = upright_planner(arm), Lqr(arm), Plant(arm)
     reference = Reference.hold(UP)
 
     def planned(state: State) -> Any:
@@ -219,7 +219,7 @@ def main() -> None:
     print(machine())
     print_times()
     print("\n| controller | upright | time: median, largest [s] |\n|---|---|---|")
-    print_swing_up()
+    print_upright()
     print(
         "\n| precision | plan, p50 [ms] | p99 [ms] | states in contact | error, median [mm] |"
         " largest [mm] |\n|---|---|---|---|---|---|"

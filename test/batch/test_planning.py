@@ -277,7 +277,7 @@ def test_commands_follow_the_plan_with_feedback(two_link):
     assert plan.end == pytest.approx(0.6)
 
 
-def test_swing_up_with_half_of_the_gravity_torque(two_link):
+def test_two_link_stands_up_with_half_of_the_gravity_torque(two_link):
     """two_link hangs, or starts anywhere, and stands upright at rest after at most 9 s."""
     arm = replace(
         load_arm("two_link"),
@@ -462,7 +462,7 @@ def test_plans_that_stop_coming_end_the_commands(two_link, monkeypatch):
     assert loop.command is not None  # the plan before is followed
     advance(loop, 0.15)
     assert loop.command is None
-    assert "plan: age = 0.2" in loop.events.latest["controller_failed"]
+    assert "expected at most 0.2 s" in loop.events.latest["controller_failed"]
     assert controller.failed > 3
 
 

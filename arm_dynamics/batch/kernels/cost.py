@@ -343,7 +343,7 @@ def _parameter(name: str, value: ArrayLike) -> FloatArray:
             f"cost: parameter '{name}' = {value!r}; expected a number or numbers"
         ) from error
     if not np.isfinite(array).all():
-        raise InvalidValue(f"cost: parameter '{name}' = {value!r}; expected finite numbers")
+        raise InvalidValue(f"cost: parameter '{name}' = {value!r}; expected finite values")
     return array
 
 

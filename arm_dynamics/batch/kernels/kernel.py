@@ -15,6 +15,7 @@ from arm_dynamics.batch.kernels.kernel_cache import (
 )
 from arm_dynamics.batch.kernels.kernel_check import check_kernel
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
+from arm_dynamics.batch.kernels.rollout_loop import function_address
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -108,6 +109,11 @@ class Kernel:
         """Advance block ``x`` by one time step; return whether any lane diverged."""
         diverged: bool = self._module.step(x)
         return diverged
+
+    @property
+    def step_address(self) -> int:
+        """Address of the compiled ``step``, for ``call_block``."""
+        return function_address(self._module.step, self.options.precision)
 
     def _source(self) -> ModuleSource:
         """Return the module of the traced step, with a controller also tick and metrics."""

@@ -37,13 +37,7 @@ def rollout_of(
 
     @cache
     def program() -> IntArray:
-        signature = numba.types.boolean(numba.types.Array(getattr(numba.types, precision), 1, "C"))
-        addresses = [
-            CompileResultWAP(function.get_compile_result(signature)).__wrapper_address__()
-            if function
-            else 0
-            for function in functions
-        ]
+        addresses = [function_address(f, precision) if f else 0 for f in functions]
         return np.array([*addresses, *rows])
 
     def rollout(
@@ -67,8 +61,16 @@ def rollout_of(
     return rollout
 
 
+def function_address(function: Any, precision: str) -> int:
+    """Return the address of a compiled function of a block."""
+    signature = numba.types.boolean(numba.types.Array(getattr(numba.types, precision), 1, "C"))
+    compiled = function.get_compile_result(signature)
+    address: int = CompileResultWAP(compiled).__wrapper_address__()
+    return address
+
+
 @numba.extending.intrinsic  # type: ignore[untyped-decorator]
-def _call(_: Any, address: Any, block: Any) -> Any:
+def call_block(_: Any, address: Any, block: Any) -> Any:
     """Return the answer of the function of a block at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -97,9 +99,9 @@ def advance(
         for r in range(inputs.shape[1]):
             x[first * lanes + r] = inputs[k, r]
         if tick:
-            _call(tick, x)
+            call_block(tick, x)
         for _ in range(steps_per_command):
-            diverged = _call(step, x)
+            diverged = call_block(step, x)
             count += 1
             if diverged:
                 for lane in range(lanes):
@@ -114,4 +116,4 @@ def advance(
                         records[record, j, lane] = x[recorded[j] * lanes + lane]
                 record += 1
         if score:
-            _call(score, x)
+            call_block(score, x)

@@ -119,6 +119,7 @@ setup(
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": [
             "mujoco[sysid]>=3.2",
+            "gymnasium>=1.1",
             "casadi>=3.6",
             "example-robot-data==6.0.0",
             "dynamixel-sdk>=4.0",

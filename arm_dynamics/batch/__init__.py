@@ -2,7 +2,8 @@
 
 May import control, hardware, simulation and all below. Start reading at
 ``rollouts/open_loop.py``; ``kernels/`` generates the code that advances the rollouts, ``tuning/``
-optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step.
+optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step,
+``environments/`` offers the kernels to Gymnasium.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.batch.environments.task import EnvironmentTask, Reach, SwingUp
     from arm_dynamics.batch.kernels.derivative import StepDerivative
     from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
     from arm_dynamics.batch.rollouts.open_loop import rollout
@@ -25,9 +27,12 @@ if TYPE_CHECKING:
 _MODULES = {
     "Budget": ".tuning.gain_optimizer",
     "CaseDistribution": ".tuning.case_distribution",
+    "EnvironmentTask": ".environments.task",
     "MeasurementNoise": ".rollouts.reference_table",
     "MonteCarlo": ".tuning.montecarlo",
+    "Reach": ".environments.task",
     "StepDerivative": ".kernels.derivative",
+    "SwingUp": ".environments.task",
     "Tolerance": ".tuning.tolerance",
     "TuningTask": ".tuning.gain_search",
     "analyze_stability": ".stability.stability_report",
@@ -43,9 +48,12 @@ _MODULES = {
 __all__ = [
     "Budget",
     "CaseDistribution",
+    "EnvironmentTask",
     "MeasurementNoise",
     "MonteCarlo",
+    "Reach",
     "StepDerivative",
+    "SwingUp",
     "Tolerance",
     "TuningTask",
     "analyze_stability",

@@ -11,15 +11,9 @@ from gymnasium.vector import AutoresetMode  # noqa: E402
 from gymnasium.wrappers.vector import RecordEpisodeStatistics  # noqa: E402
 
 from arm_dynamics import load_arm  # noqa: E402
-from arm_dynamics.batch import rollout  # noqa: E402
-from arm_dynamics.batch.environments import (  # noqa: E402
-    ArmState,
-    ArmVectorEnvironment,
-    Reach,
-    SwingUp,
-)
-from arm_dynamics.batch.environments.vector_environment import EPISODES  # noqa: E402
-from arm_dynamics.batch.kernels.state_function import StateFunction  # noqa: E402
+from arm_dynamics.batch import Reach, SwingUp, rollout  # noqa: E402
+from arm_dynamics.batch.environments import EPISODES, ArmVectorEnvironment  # noqa: E402
+from arm_dynamics.batch.kernels.state_function import ArmState, StateFunction  # noqa: E402
 from arm_dynamics.batch.rollouts.task_runner import tool_positions  # noqa: E402
 from arm_dynamics.core.errors import ArmDynamicsError, CommandRejected, InvalidValue  # noqa: E402
 from arm_dynamics.dynamics.rigid_body import potential_energy  # noqa: E402
@@ -27,11 +21,11 @@ from arm_dynamics.model.load import find_urdf  # noqa: E402
 
 IDS = [f"arm_dynamics/{name}-v0" for name in EPISODES]
 SIZE = 40
-"""More than one block, the last one not full."""
+"""More than one block; the last one is not full."""
 
 
-def make(task="Reach", size=SIZE, **options):
-    options = {"arm": "two_link", "dtype": "float64", **options}
+def make(task="Reach", size=SIZE, task_class=None, **options):
+    options = {"arm": "two_link", "dtype": "float64", "task": task_class or task, **options}
     return gymnasium.make_vec(f"arm_dynamics/{task}-v0", num_envs=size, **options)
 
 
@@ -181,6 +175,19 @@ def test_gymnasium_accepts_the_environment(name):
     assert info == {}
 
 
+class Gentle(Reach):
+    def reward(self, state):
+        return super().reward(state) - 0.01 * (state.v @ state.v)
+
+
+def test_own_tasks():
+    actions = random_actions(3)
+    _, (_, expected, *_) = run(make(), actions)
+    _, (observations, rewards, *_) = run(make(task_class=Gentle), actions)
+    v = observations[..., 2:4]
+    np.testing.assert_allclose(rewards, expected - 0.01 * (v**2).sum(axis=-1), atol=1e-12)
+
+
 def test_files_are_arms():
     env = make(arm=find_urdf("two_link"), size=1)
     assert env.reset(seed=0)[0].shape == (1, 10)
@@ -228,8 +235,7 @@ def test_divergence_is_an_error_and_reset_starts_again():
     env = make(period=5.0)
     first, _ = env.reset(seed=0)
     with pytest.raises(InvalidValue, match=r"simulation diverged: environment \d+, joint 'J\d'"):
-        for _ in range(300):
-            env.step(np.ones((SIZE, 2)))
+        run(env, np.ones((300, SIZE, 2)))
     with pytest.raises(InvalidValue, match="call reset"):
         env.step(np.ones((SIZE, 2)))
     np.testing.assert_array_equal(env.reset(seed=0)[0], first)

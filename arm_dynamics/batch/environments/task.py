@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 
-from arm_dynamics.batch.kernels.state_function import ArmState
 from arm_dynamics.batch.rollouts.task_runner import tool_positions
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.rigid_body import gravity, potential_energy
 from arm_dynamics.model.arm_model import ArmModel
+
+if TYPE_CHECKING:
+    from arm_dynamics.batch.kernels.state_function import ArmState  # needs CasADi
 
 INITIAL_SPREAD = 0.1
 """Largest distance of an initial position from the initial configuration [rad or m]."""
@@ -22,7 +24,7 @@ CONFIGURATIONS = 200
 """Random configurations from the best of which a maximum is searched."""
 
 
-class Task(ABC):
+class EnvironmentTask(ABC):
     """A task of an arm.
 
     ``observation`` and ``reward`` are functions of an ``ArmState``, written with arithmetic and
@@ -83,7 +85,7 @@ class Task(ABC):
         return np.array(limits)
 
 
-class Reach(Task):
+class Reach(EnvironmentTask):
     """The tool reaches a random position.
 
     r = -|p_goal - p_tool| / m - 0.01 |a|² / nv with the normalized action a. The observation is
@@ -115,8 +117,8 @@ class Reach(Task):
         return q, tool_positions(self.arm, goals)
 
 
-class SwingUp(Task):
-    """The arm swings from hanging to upright with less effort than gravity demands.
+class SwingUp(EnvironmentTask):
+    """The arm moves from hanging to upright with less effort than gravity demands.
 
     r = (U - U_min) / (U_max - U_min) - 0.001 |v|² - 0.001 |a|² with the potential energy U and the
     normalized action a. The observation is sin q, cos q and v. Action 1 is ``effort_fraction`` of
@@ -161,7 +163,6 @@ class SwingUp(Task):
             raise InvalidValue(f"swing-up: interface = '{interface}'; expected 'effort'")
         arm, limits = self.arm, []
         for i in range(arm.nv):
-
 
             def torque(q: Vector, i: int = i) -> float:
                 return float(abs(gravity(arm, q)[i]))

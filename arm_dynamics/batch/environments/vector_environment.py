@@ -13,7 +13,7 @@ from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from arm_dynamics.batch.environments.task import Reach, SwingUp, Task
+from arm_dynamics.batch.environments.task import EnvironmentTask, Reach, SwingUp
 from arm_dynamics.batch.kernels.environment_loop import advance_environments
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
@@ -27,11 +27,9 @@ from arm_dynamics.model.arm_argument import require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 
-TASKS: dict[str, type[Task]] = {"Reach": Reach, "SwingUp": SwingUp}
+TASKS: dict[str, type[EnvironmentTask]] = {"Reach": Reach, "SwingUp": SwingUp}
 PERIOD = 0.002
 """Control period [s]."""
-EPISODES = {"Reach": ("so101", 1000), "SwingUp": ("two_link", 5000)}
-"""Arm, and control periods of an episode, by default."""
 Answer = tuple[FloatArray, Vector, BoolArray, BoolArray, dict[str, Any]]
 """Observations, rewards, terminations, truncations and info."""
 
@@ -52,7 +50,7 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
 
     def __init__(
         self,
-        task: str | type[Task],
+        task: str | type[EnvironmentTask],
         arm: str | Path | ArmModel,
         num_envs: int = 1,
         *,
@@ -66,7 +64,7 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
 
         Parameters
         ----------
-        task : str or type of Task
+        task : str or type of EnvironmentTask
             Name in ``TASKS``, or a class.
         arm : str, Path or ArmModel
             Arm, or its name or file as for ``load_arm``.
@@ -270,7 +268,9 @@ class ArmEnvironment(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, task: str | type[Task], arm: str | Path | ArmModel, **options: Any) -> None:
+    def __init__(
+        self, task: str | type[EnvironmentTask], arm: str | Path | ArmModel, **options: Any
+    ) -> None:
         """Take the arguments of ``ArmVectorEnvironment`` without ``num_envs``."""
         self.vector = ArmVectorEnvironment(task, arm, 1, **options)
         self.observation_space = self.vector.single_observation_space
@@ -296,16 +296,3 @@ def _repeated(block: Vector, count: int) -> Matrix:
     blocks = aligned_zeros(count * block.size, block.dtype).reshape(count, -1)
     blocks[:] = block
     return blocks
-
-
-def register_environments() -> None:
-    """Register a single and a vector environment of each task with Gymnasium."""
-    place = f"{__name__}:"
-    for name, (arm, steps) in EPISODES.items():
-        gymnasium.register(
-            id=f"arm_dynamics/{name}-v0",
-            entry_point=place + ArmEnvironment.__name__,
-            vector_entry_point=place + ArmVectorEnvironment.__name__,
-            max_episode_steps=steps,
-            kwargs={"task": name, "arm": arm},
-        )

@@ -66,7 +66,7 @@ def rows() -> dict[str, tuple[int, Callable]]:
     ended = environment("float32", max_episode_steps=EPISODE - 1)
     return {
         "environments float32": (steps, stepped(env, narrow)),
-        "environments float32, with resets": (EPISODE * SIZE, stepped(ended, episode)),
+        "environments float32, episode with reset": (EPISODE * SIZE, stepped(ended, episode)),
         "environments float64": (steps, stepped(environment("float64"), actions)),
         "`rollout` float32": (steps, batch("float32")),
         "`rollout` float64": (steps, batch("float64")),

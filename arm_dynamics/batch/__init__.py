@@ -1,9 +1,9 @@
-"""Many simulations together: rollouts, gain tuning, Monte Carlo analysis and stability analysis.
+"""Many simulations together: rollouts, gain tuning, Monte Carlo and stability analysis, planning.
 
 May import control, hardware, simulation and all below. Start reading at
 ``rollouts/open_loop.py``; ``kernels/`` generates the code that advances the rollouts, ``tuning/``
 optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step,
-``environments/`` offers the kernels to Gymnasium.
+``planning/`` plans motions for predictive control, ``environments/`` offers the kernels to Gymnasium.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,16 @@ from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from arm_dynamics.batch.environments.task import EnvironmentTask, Reach, SwingUp
+    from arm_dynamics.batch.kernels.cost import Cost, Stage
     from arm_dynamics.batch.kernels.derivative import StepDerivative
+    from arm_dynamics.batch.planning.horizon import Horizon
+    from arm_dynamics.batch.planning.ilqr import Ilqr
+    from arm_dynamics.batch.planning.planner import NoPlan, Plan, Planner
+    from arm_dynamics.batch.planning.sampling_methods import (
+        CrossEntropy,
+        Mppi,
+        PredictiveSampling,
+    )
     from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
     from arm_dynamics.batch.rollouts.open_loop import rollout
     from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
@@ -27,10 +36,20 @@ if TYPE_CHECKING:
 _MODULES = {
     "Budget": ".tuning.gain_optimizer",
     "CaseDistribution": ".tuning.case_distribution",
+    "Cost": ".kernels.cost",
+    "CrossEntropy": ".planning.sampling_methods",
     "EnvironmentTask": ".environments.task",
+    "Horizon": ".planning.horizon",
+    "Ilqr": ".planning.ilqr",
     "MeasurementNoise": ".rollouts.reference_table",
     "MonteCarlo": ".tuning.montecarlo",
+    "Mppi": ".planning.sampling_methods",
+    "NoPlan": ".planning.planner",
+    "Plan": ".planning.planner",
+    "Planner": ".planning.planner",
+    "PredictiveSampling": ".planning.sampling_methods",
     "Reach": ".environments.task",
+    "Stage": ".kernels.cost",
     "StepDerivative": ".kernels.derivative",
     "SwingUp": ".environments.task",
     "Tolerance": ".tuning.tolerance",
@@ -48,10 +67,20 @@ _MODULES = {
 __all__ = [
     "Budget",
     "CaseDistribution",
+    "Cost",
+    "CrossEntropy",
     "EnvironmentTask",
+    "Horizon",
+    "Ilqr",
     "MeasurementNoise",
     "MonteCarlo",
+    "Mppi",
+    "NoPlan",
+    "Plan",
+    "Planner",
+    "PredictiveSampling",
     "Reach",
+    "Stage",
     "StepDerivative",
     "SwingUp",
     "Tolerance",

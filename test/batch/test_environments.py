@@ -10,10 +10,11 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode  # noqa: E402
 from gymnasium.wrappers.vector import RecordEpisodeStatistics  # noqa: E402
 
-from arm_dynamics import load_arm  # noqa: E402
+from arm_dynamics import State, load_arm  # noqa: E402
 from arm_dynamics.batch import Reach, SwingUp, rollout  # noqa: E402
 from arm_dynamics.batch.environments import EPISODES, ArmVectorEnvironment  # noqa: E402
-from arm_dynamics.batch.kernels.state_function import ArmState, StateFunction  # noqa: E402
+from arm_dynamics.batch.kernels.cost import CostGeometry  # noqa: E402
+from arm_dynamics.batch.kernels.state_function import StateFunction  # noqa: E402
 from arm_dynamics.batch.rollouts.task_runner import tool_positions  # noqa: E402
 from arm_dynamics.core.errors import ArmDynamicsError, CommandRejected, InvalidValue  # noqa: E402
 from arm_dynamics.dynamics.rigid_body import potential_energy  # noqa: E402
@@ -96,9 +97,11 @@ def test_swing_up_has_half_of_the_gravity_torque_and_an_energy_controller_reache
 @pytest.mark.parametrize("name", ["so101", "five_dof"])
 def test_tool_and_energy_are_those_of_the_model(name):
     arm = load_arm(name).with_payload(0.2, (0.0, 0.01, 0.02))
-    function = StateFunction(
-        arm, 0, lambda s: {"tool": s.tool_position, "energy": [s.potential_energy]}, "float64", 8
-    )
+
+    def outputs(stage, action, goal):
+        return {"tool": stage.tool_position, "energy": [stage.potential_energy]}
+
+    function = StateFunction(arm, 0, outputs, "float64", 8)
     x = function.block()
     rows = x.reshape(function.layout.rows, 8)
     q = np.random.default_rng(0).uniform(-1, 1, (8, arm.nv))
@@ -115,8 +118,9 @@ def test_rewards_of_a_task_are_the_same_for_numbers():
     _, (observations, rewards, *_) = run(env, actions)
     sine, cosine, v = np.split(observations[0, 0], 3)
     q = np.arctan2(sine, cosine)
-    state = ArmState(q, v, np.clip(actions[0, 0], -1, 1), None, None, potential_energy(arm, q))
-    np.testing.assert_allclose(SwingUp(arm).reward(state), rewards[0, 0], atol=1e-12)
+    stage = CostGeometry(arm).stage(State.of(q, v), np.zeros(2))
+    found = SwingUp(arm).reward(stage, np.clip(actions[0, 0], -1, 1), np.empty(0))
+    np.testing.assert_allclose(found, rewards[0, 0], atol=1e-12)
     assert Reach(arm).draws == 4
 
 
@@ -176,8 +180,8 @@ def test_gymnasium_accepts_the_environment(name):
 
 
 class Gentle(Reach):
-    def reward(self, state):
-        return super().reward(state) - 0.01 * (state.v @ state.v)
+    def reward(self, stage, action, goal):
+        return super().reward(stage, action, goal) - 0.01 * (stage.v @ stage.v)
 
 
 def test_own_tasks():
@@ -186,6 +190,16 @@ def test_own_tasks():
     _, (observations, rewards, *_) = run(make(task_class=Gentle), actions)
     v = observations[..., 2:4]
     np.testing.assert_allclose(rewards, expected - 0.01 * (v**2).sum(axis=-1), atol=1e-12)
+
+
+class Branching(Reach):
+    def reward(self, stage, action, goal):
+        return 1.0 if stage.q[0] > 0 else 0.0
+
+
+def test_the_error_of_a_task_with_a_branch_names_its_line():
+    with pytest.raises(InvalidValue, match=r"'reward', line \d+: TypeError.*use where"):
+        ArmVectorEnvironment(Branching, "two_link")
 
 
 def test_files_are_arms():

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 
+from arm_dynamics.batch.kernels.cost import Stage, cost_errors
 from arm_dynamics.batch.rollouts.task_runner import tool_positions
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.dynamics.rigid_body import gravity, potential_energy
+from arm_dynamics.dynamics import rigid_body as dynamics
 from arm_dynamics.model.arm_model import ArmModel
-
-if TYPE_CHECKING:
-    from arm_dynamics.batch.kernels.state_function import ArmState  # needs CasADi
 
 INITIAL_SPREAD = 0.1
 """Largest distance of an initial position from the initial configuration [rad or m]."""
@@ -27,9 +25,9 @@ CONFIGURATIONS = 200
 class EnvironmentTask(ABC):
     """A task of an arm.
 
-    ``observation`` and ``reward`` are functions of an ``ArmState``, written with arithmetic and
-    functions of numpy and without branches: they are compiled from a trace, and called with
-    numbers they return the same values.
+    ``observation`` and ``reward`` are functions of a ``Stage``, compiled from a trace as costs are:
+    arithmetic, functions of numpy and of ``math``, no branches on values. Called with numbers they
+    return the same values.
     """
 
     interface: ClassVar[str]
@@ -41,12 +39,23 @@ class EnvironmentTask(ABC):
         self.arm = arm
 
     @abstractmethod
-    def observation(self, state: ArmState) -> list[Any]:
-        """Return the observed values."""
+    def observation(self, stage: Stage, goal: Any) -> list[Any]:
+        """Return the observed values of the state after a control period, and of the goal."""
 
     @abstractmethod
-    def reward(self, state: ArmState) -> Any:
-        """Return the reward of a control period from the state after it."""
+    def reward(self, stage: Stage, action: Any, goal: Any) -> Any:
+        """Return the reward of a control period: state after it, normalized action, goal."""
+
+    def traced(self, stage: Stage, action: Any, goal: Any) -> dict[str, Any]:
+        """Return observation and reward on symbols; raises InvalidValue that names a line."""
+        from arm_dynamics.batch.kernels.symbolic_math import traced  # noqa: PLC0415 - needs CasADi
+
+        observation, reward = type(self).observation, type(self).reward
+        with cost_errors(observation):
+            observed = traced(observation)(self, stage, goal)
+        with cost_errors(reward):
+            value = traced(reward)(self, stage, action, goal)
+        return {"observation": observed, "reward": [value]}
 
     @property
     def draws(self) -> int:
@@ -95,14 +104,14 @@ class Reach(EnvironmentTask):
 
     interface, goal_size = "effort", 3
 
-    def observation(self, state: ArmState) -> list[Any]:
+    def observation(self, stage: Stage, goal: Any) -> list[Any]:
         """Return q, v, tool position and goal: 2 nv + 6 values."""
-        return [*state.q, *state.v, *state.tool_position, *state.goal]
+        return [*stage.q, *stage.v, *stage.tool_position, *goal]
 
-    def reward(self, state: ArmState) -> Any:
+    def reward(self, stage: Stage, action: Any, goal: Any) -> Any:
         """Return the negative distance to the goal, less the cost of the action."""
-        error, cost = state.goal - state.tool_position, 0.01 / self.arm.nv
-        return -np.sqrt(error @ error) - cost * (state.action @ state.action)
+        error, cost = goal - stage.tool_position, 0.01 / self.arm.nv
+        return -np.sqrt(error @ error) - cost * (action @ action)
 
     @property
     def draws(self) -> int:
@@ -131,7 +140,7 @@ class SwingUp(EnvironmentTask):
         super().__init__(arm)
 
         def energy(q: Vector) -> float:
-            return potential_energy(arm, q)
+            return dynamics.potential_energy(arm, q)
 
         self.effort_fraction = effort_fraction
         highest, self.hanging = _maximum(arm, energy), _maximum(arm, lambda q: -energy(q))
@@ -142,15 +151,15 @@ class SwingUp(EnvironmentTask):
                 f" {self.highest_energy - self.lowest_energy:.2g} J; expected above 0 for swing-up"
             )
 
-    def observation(self, state: ArmState) -> list[Any]:
+    def observation(self, stage: Stage, goal: Any) -> list[Any]:
         """Return sin q, cos q and v: 3 nv values."""
-        return [*np.sin(state.q), *np.cos(state.q), *state.v]
+        return [*np.sin(stage.q), *np.cos(stage.q), *stage.v]
 
-    def reward(self, state: ArmState) -> Any:
+    def reward(self, stage: Stage, action: Any, goal: Any) -> Any:
         """Return the height between hanging and upright, less the costs of velocity and action."""
         span = self.highest_energy - self.lowest_energy
-        height = (state.potential_energy - self.lowest_energy) / span
-        return height - 0.001 * (state.v @ state.v) - 0.001 * (state.action @ state.action)
+        height = (stage.potential_energy - self.lowest_energy) / span
+        return height - 0.001 * (stage.v @ stage.v) - 0.001 * (action @ action)
 
     def start(self, random: Matrix) -> tuple[Matrix, Matrix]:
         """Return initial positions near the hanging configuration."""
@@ -165,7 +174,7 @@ class SwingUp(EnvironmentTask):
         for i in range(arm.nv):
 
             def torque(q: Vector, i: int = i) -> float:
-                return float(abs(gravity(arm, q)[i]))
+                return float(abs(dynamics.gravity(arm, q)[i]))
 
             limits.append(self.effort_fraction * torque(_maximum(arm, torque)))
         return np.minimum(limits, arm.effort_limit)

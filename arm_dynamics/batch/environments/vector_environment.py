@@ -18,6 +18,7 @@ from arm_dynamics.batch.kernels.environment_loop import advance_environments
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.batch.kernels.layout import aligned_zeros
+from arm_dynamics.batch.kernels.rollout_loop import addresses
 from arm_dynamics.batch.kernels.state_function import StateFunction
 from arm_dynamics.batch.rollouts import inputs
 from arm_dynamics.batch.rollouts.backends import BLOCK, PRECISIONS
@@ -30,6 +31,8 @@ from arm_dynamics.model.load import load_arm
 TASKS: dict[str, type[EnvironmentTask]] = {"Reach": Reach, "SwingUp": SwingUp}
 PERIOD = 0.002
 """Control period [s]."""
+TIME_STEPS = 3
+"""Entry of the time steps in the program of ``advance_environments``."""
 Answer = tuple[FloatArray, Vector, BoolArray, BoolArray, dict[str, Any]]
 """Observations, rewards, terminations, truncations and info."""
 
@@ -121,16 +124,16 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
         kernel = Kernel(arm, options)
         function = StateFunction(
             arm, task.goal_size,
-            lambda s: {"observation": task.observation(s), "reward": [task.reward(s)]},
-            dtype, BLOCK,
+            task.traced, dtype, BLOCK,
         )  # fmt: skip
         blocks, dt = -(-self.num_envs // BLOCK), np.array([self.period / time_steps])
         self._x = _repeated(kernel.block({"dt": dt, "act": arm.initial_act}), blocks)
         self._y = _repeated(function.block(), blocks)
         self._state_rows, self._goal_rows = kernel.layout, function.layout
         self._program = np.array([
-            kernel.step_address, function.address, BLOCK, kernel.layout.first["command"],
-            function.layout.first["observation"], time_steps,
+            *addresses(dtype, kernel.functions("step")), function.address, BLOCK, time_steps,
+            *(kernel.layout.first[name] for name in ("command", "effort")),
+            function.layout.first["observation"],
         ])  # fmt: skip
         self._gain = self.command_limit.astype(dtype)
         rows = blocks * BLOCK
@@ -260,7 +263,9 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
             x[b, self._state_rows.block(name), column] = rows
         y[b, self._goal_rows.block("goal"), column] = goals
         self._actions[which], self._count[which], self._finished[which] = 0.0, 0, False
-        self._advance(np.array([*self._program[:-1], 0]))
+        program = self._program.copy()
+        program[TIME_STEPS] = 0
+        self._advance(program)
 
 
 class ArmEnvironment(gymnasium.Env[Any, Any]):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
-import pinocchio as pin
 
+from arm_dynamics.batch.kernels.cost import Stage, cost_geometry
 from arm_dynamics.batch.kernels.kernel_cache import AGREEMENT, KernelRejected, cached_module
 from arm_dynamics.batch.kernels.kernel_source import FUNCTION, function_lines, head_text
 from arm_dynamics.batch.kernels.layout import (
@@ -18,50 +18,27 @@ from arm_dynamics.batch.kernels.layout import (
     filled_block,
     with_constant_rows,
 )
-from arm_dynamics.batch.kernels.rollout_loop import function_address
+from arm_dynamics.batch.kernels.plan_trace import STAGE, symbolic_stage
+from arm_dynamics.batch.kernels.rollout_loop import addresses
 from arm_dynamics.batch.kernels.step_trace import TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import input_symbols, vector
-from arm_dynamics.batch.kernels.symbolic_math import Symbol
-from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
+from arm_dynamics.batch.kernels.symbolic_math import SymbolVector
+from arm_dynamics.collision.scene import EMPTY_SCENE
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
 
-
-class ArmState(NamedTuple):
-    """State of an arm after a control period: numbers, or symbols of a trace.
-
-    Attributes
-    ----------
-    q, v : array
-        Positions [rad or m] and velocities, shape (nv,).
-    action : array
-        Normalized action, shape (nv,).
-    goal : array
-        Goal of the episode.
-    tool_position : array
-        Position of the tool frame in the base frame [m], shape (3,).
-    potential_energy : float
-        Potential energy [J], payload included.
-
-    """
-
-    q: Any
-    v: Any
-    action: Any
-    goal: Any
-    tool_position: Any
-    potential_energy: Any
+Evaluate = Callable[[Stage, SymbolVector, SymbolVector], Mapping[str, Any]]
+"""Function of a stage, the normalized action (nv,) and the goal: output name to its values."""
 
 
 class StateFunction:
-    """``evaluate(ArmState)`` for all lanes of a block; its rows are inputs, then outputs."""
+    """``evaluate`` for all lanes of a block: rows ``STAGE``, action and goal, then outputs."""
 
     def __init__(
         self,
         arm: ArmModel,
         goal_size: int,
-        evaluate: Callable[[ArmState], Mapping[str, Any]],
+        evaluate: Evaluate,
         precision: str,
         lanes: int,
     ) -> None:
@@ -74,7 +51,7 @@ class StateFunction:
         goal_size : int
             Number of values of the goal.
         evaluate : callable
-            Returns output name to its values; it is called with symbols.
+            Called once, with symbols.
         precision : str
             "float64" or "float32".
         lanes : int
@@ -86,9 +63,11 @@ class StateFunction:
             If the compiled function differs from the trace.
 
         """
-        n = arm.nv
-        rows = input_symbols({"q": n, "v": n, "action": n, "goal": goal_size})
-        outputs = {name: vector(x) for name, x in evaluate(_symbolic_state(arm, rows)).items()}
+        sizes = {name: arm.na if name == "act" else arm.nv for name in (*STAGE, "action")}
+        rows = input_symbols({**sizes, "goal": goal_size})
+        stage = symbolic_stage(cost_geometry(arm, EMPTY_SCENE), rows)
+        results = evaluate(stage, rows["action"], rows["goal"])
+        outputs = {name: vector(values) for name, values in results.items()}
         function = TracedFunction.of("evaluate", "Observation and reward.", rows, outputs)
         layout = Layout.of({name: len(x) for name, x in {**rows, **outputs}.items()})
         self.precision, self.lanes = precision, lanes
@@ -99,8 +78,8 @@ class StateFunction:
 
     @property
     def address(self) -> int:
-        """Address of the compiled function, for ``call_block``."""
-        return function_address(self._module.evaluate, self.precision)
+        """Address of the compiled function, for ``call_at``."""
+        return addresses(self.precision, (self._module.evaluate,))[0]
 
     def block(self) -> Vector:
         """Return a block (rows * lanes,) of zeros and the constants."""
@@ -125,26 +104,6 @@ class StateFunction:
             raise KernelRejected(
                 f"observation and reward: difference = {error:.2g}; expected at most {bound:.2g}"
             )
-
-
-def _symbolic_state(arm: ArmModel, rows: Mapping[str, Any]) -> ArmState:
-    """Return the state of symbols with tool position and potential energy.
-
-    p_tool = p + R t of the body that carries the tool frame; U = -Σ m gᵀ (p + R c).
-    """
-    table = bodies(arm)
-    placed = Chain(table, arm.gravity, [x.sx for x in rows["q"]]).placements()
-    frame = arm.links.frames[arm.links.getFrameId(arm.tool_frame, pin.BODY)]
-    tool, carrier = ca.SX(ca.DM(frame.placement.translation)), frame.parentJoint - 1
-    if carrier >= 0:
-        rotation, origin = placed[carrier]
-        tool = origin + rotation @ (ca.DM(table[carrier].turn.T) @ tool)
-    energy = ca.SX(0)
-    for body, (rotation, origin) in zip(table, placed, strict=True):
-        center = origin + rotation @ ca.DM(np.array(body.center, dtype=float))
-        energy -= float(body.mass) * ca.dot(ca.DM(np.array(arm.gravity)), center)
-    position = vector(Symbol(tool[i]) for i in range(3))
-    return ArmState(**rows, tool_position=position, potential_energy=Symbol(energy))
 
 
 def _source(function: TracedFunction, layout: Layout, precision: str, lanes: int) -> ModuleSource:

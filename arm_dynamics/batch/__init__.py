@@ -3,7 +3,7 @@
 May import control, hardware, simulation and all below. Start reading at
 ``rollouts/open_loop.py``; ``kernels/`` generates the code that advances the rollouts, ``tuning/``
 optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step,
-``planning/`` plans motions for predictive control, ``environments/`` offers the kernels to Gymnasium.
+``planning/`` plans motions for predictive control, ``environments/`` has Gymnasium environments.
 """
 
 from typing import TYPE_CHECKING

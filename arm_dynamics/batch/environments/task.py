@@ -97,7 +97,7 @@ class EnvironmentTask(ABC):
 class Reach(EnvironmentTask):
     """The tool reaches a random position.
 
-    r = -|p_goal - p_tool| / m - 0.01 |a|² / nv with the normalized action a. The observation is
+    r = -‖p_goal - p_tool‖ / m - 0.01 ‖a‖² / nv with the normalized action a. The observation is
     q, v, p_tool and p_goal. The goal is the tool position of a random configuration within the
     joint limits (within ±π without limits), and therefore reachable.
     """
@@ -129,7 +129,7 @@ class Reach(EnvironmentTask):
 class SwingUp(EnvironmentTask):
     """The arm moves from hanging to upright with less effort than gravity demands.
 
-    r = (U - U_min) / (U_max - U_min) - 0.001 |v|² - 0.001 |a|² with the potential energy U and the
+    r = (U - U_min) / (U_max - U_min) - 0.001 ‖v‖² - 0.001 ‖a‖² with the potential energy U and the
     normalized action a. The observation is sin q, cos q and v. Action 1 is ``effort_fraction`` of
     the largest gravity torque of the joint.
     """

@@ -217,6 +217,7 @@ def test_files_are_arms():
         ({"arm": "two_link", "period": 0.0}, "period"),
         ({"arm": "two_link", "time_steps": 0}, "time_steps"),
         ({"arm": "two_link", "task": "Reech"}, "Reach"),
+        ({"arm": "two_link", "task": 5}, "task = 5"),
         ({"arm": load_arm("two_link").with_gravity([0, 0, 0]), "task": "SwingUp"}, "potential"),
     ],
 )
@@ -253,3 +254,4 @@ def test_divergence_is_an_error_and_reset_starts_again():
     with pytest.raises(InvalidValue, match="call reset"):
         env.step(np.ones((SIZE, 2)))
     np.testing.assert_array_equal(env.reset(seed=0)[0], first)
+    env.step(np.zeros((SIZE, 2)))

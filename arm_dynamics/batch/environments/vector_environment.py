@@ -98,11 +98,15 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
         self.max_episode_steps, self.dtype = max_episode_steps, dtype
         if dtype not in PRECISIONS:
             raise UnknownName("dtype", dtype, PRECISIONS)
-        if isinstance(task, str) and task not in TASKS:
-            raise UnknownName("task", task, tuple(TASKS))
+        if isinstance(task, str):
+            if task not in TASKS:
+                raise UnknownName("task", task, tuple(TASKS))
+            task = TASKS[task]
+        if not (isinstance(task, type) and issubclass(task, EnvironmentTask)):
+            raise InvalidValue(f"task = {task!r}; expected a name or a class of EnvironmentTask")
         self.arm = arm if isinstance(arm, ArmModel) else load_arm(arm)
         require_masses(self.arm, "an environment")
-        self.task = (TASKS[task] if isinstance(task, str) else task)(self.arm)
+        self.task = task(self.arm)
         self.interface = interface or self.task.interface
         inputs.check_commands(self.arm, self.interface, np.zeros(self.arm.nv), self.num_envs)
         self.command_limit = self.task.command_limit(self.interface)
@@ -122,12 +126,10 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
         arm, task, dtype = self.arm, self.task, self.dtype
         options = KernelOptions(interface=self.interface, precision=dtype, lanes=BLOCK)
         kernel = Kernel(arm, options)
-        function = StateFunction(
-            arm, task.goal_size,
-            task.traced, dtype, BLOCK,
-        )  # fmt: skip
+        function = StateFunction(arm, task.goal_size, task.traced, dtype, BLOCK)
         blocks, dt = -(-self.num_envs // BLOCK), np.array([self.period / time_steps])
-        self._x = _repeated(kernel.block({"dt": dt, "act": arm.initial_act}), blocks)
+        self._initial_block = kernel.block({"dt": dt, "act": arm.initial_act})
+        self._x = _repeated(self._initial_block, blocks)
         self._y = _repeated(function.block(), blocks)
         self._state_rows, self._goal_rows = kernel.layout, function.layout
         self._program = np.array([
@@ -178,7 +180,7 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
                 raise InvalidValue(f"reset: seeds = {len(seeds)}; expected {self.num_envs}")
             self.generators = [np_random(one)[0] for one in seeds]
             self._np_random, self._np_random_seed = self.generators[0], seeds[0]
-        self._running = True
+        self._x[:], self._running = self._initial_block, True
         self._restart(np.arange(self.num_envs))
         return self._observed(), {}
 
@@ -241,11 +243,13 @@ class ArmVectorEnvironment(VectorEnv[Any, Any, Any]):
         diverged = advance_environments(
             program, self._x, self._y, self._actions, self._gain, self._observations, self._rewards
         )
-        if diverged:
+        if not diverged:
+            return
+        v = self._x.reshape(len(self._x), -1, BLOCK)[:, self._state_rows.block("v")]
+        failed = np.argwhere(~np.isfinite(v.transpose(0, 2, 1).reshape(-1, self.arm.nv)))
+        if len(failed) and failed[0, 0] < self.num_envs:  # the last block may not be full
+            k, i = failed[0].tolist()
             self._running = False
-            v = self._x.reshape(len(self._x), -1, BLOCK)[:, self._state_rows.block("v")]
-            block, i, column = np.argwhere(~np.isfinite(v))[0].tolist()
-            k = block * BLOCK + column
             raise InvalidValue(
                 f"simulation diverged: environment {k}, joint '{self.arm.joint_names[i]}' is not"
                 f" finite after {self._count[k]} control periods; increase time_steps, and reset"

@@ -112,12 +112,14 @@ setup(
         "table": ["pandas>=2", "pyarrow>=14"],  # recordings as DataFrame and Parquet
         "xacro": ["xacro>=2.1"],  # xacro files as arms
         "rollout": ["casadi>=3.6"],  # makes kernels; made ones run without it
+        "gymnasium": ["gymnasium>=1.1", "casadi>=3.6"],  # environments of policies
         "trajectories": ["toppra>=0.6"],  # time scaling; wheels for Linux x86-64 only
         # Motors on serial ports and CAN; python-can's udp_multicast needs msgpack.
         "hardware": ["pyserial>=3.5", "python-can>=4.4", "msgpack>=1.0"],
         "tune": ["cma>=3.3", "casadi>=3.6", "matplotlib>=3.8"],
         "bench": [
             "mujoco[sysid]>=3.2",
+            "gymnasium>=1.1",
             "casadi>=3.6",
             "example-robot-data==6.0.0",
             "dynamixel-sdk>=4.0",
@@ -142,6 +144,7 @@ setup(
             "pyarrow>=14",
             "xacro>=2.1",
             "mujoco>=3.2",  # reads the MJCF that we write, and computes the same dynamics
+            "gymnasium>=1.1",
             "distributed>=2024.1",  # rollouts spread over a local dask cluster
             "example-robot-data==6.0.0",  # URDFs and meshes of other vendors' arms, any Python
             "colcon-common-extensions>=0.3",

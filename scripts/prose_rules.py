@@ -207,7 +207,7 @@ RULES = (
         "oscillate",
         "a loop that swings",
         "the swinging pendulum",
-        r"(?i:(pendulum|swing(s|ing)?)( \w+){0,3} (swing(s|ing)?|pendulum))",
+        r"(?i:(pendulum|swing(s|ing)?)( \w+){0,3} (swing(s|ing)?|pendulum)|swing[ -]?up)",
         ("*demos/*", "*gallery/*", "docs/gallery.md"),
     ),
     Rule(r"\blost altogether\b|\bran away\b", "diverged", "the arm ran away", "the arm diverged"),

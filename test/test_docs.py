@@ -30,8 +30,8 @@ BLOCKS = [
         re.findall(rf"```python\n(.*?)```{PRINTED}", page.read_text("utf-8"), re.DOTALL)
     )
 ]
-OTHERS = "mujoco|pydrake|roboticstoolbox"
-"""Programs of the page other_programs.md, which need not be installed."""
+OTHERS = "gymnasium|mujoco|pydrake|roboticstoolbox"
+"""Other programs of the pages, which need not be installed."""
 
 
 def test_the_pages_contain_examples():

@@ -3,7 +3,7 @@
 May import control, hardware, simulation and all below. Start reading at
 ``rollouts/open_loop.py``; ``kernels/`` generates the code that advances the rollouts, ``tuning/``
 optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step,
-``planning/`` plans motions for predictive control.
+``planning/`` plans motions for predictive control, ``environments/`` has Gymnasium environments.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.batch.environments.task import EnvironmentTask, Reach, SwingUp
     from arm_dynamics.batch.kernels.cost import Cost, Stage
     from arm_dynamics.batch.kernels.derivative import StepDerivative
     from arm_dynamics.batch.planning.horizon import Horizon
@@ -38,6 +39,7 @@ _MODULES = {
     "CaseDistribution": ".tuning.case_distribution",
     "Cost": ".kernels.cost",
     "CrossEntropy": ".planning.sampling_methods",
+    "EnvironmentTask": ".environments.task",
     "Horizon": ".planning.horizon",
     "Ilqr": ".planning.ilqr",
     "MeasurementNoise": ".rollouts.reference_table",
@@ -48,8 +50,10 @@ _MODULES = {
     "Plan": ".planning.planner",
     "Planner": ".planning.planner",
     "PredictiveSampling": ".planning.sampling_methods",
+    "Reach": ".environments.task",
     "Stage": ".kernels.cost",
     "StepDerivative": ".kernels.derivative",
+    "SwingUp": ".environments.task",
     "Tolerance": ".tuning.tolerance",
     "TuningTask": ".tuning.gain_search",
     "analyze_stability": ".stability.stability_report",
@@ -67,6 +71,7 @@ __all__ = [
     "CaseDistribution",
     "Cost",
     "CrossEntropy",
+    "EnvironmentTask",
     "Horizon",
     "Ilqr",
     "MeasurementNoise",
@@ -77,8 +82,10 @@ __all__ = [
     "Plan",
     "Planner",
     "PredictiveSampling",
+    "Reach",
     "Stage",
     "StepDerivative",
+    "SwingUp",
     "Tolerance",
     "TuningTask",
     "analyze_stability",

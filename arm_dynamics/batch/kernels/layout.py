@@ -56,6 +56,14 @@ class ModuleSource(NamedTuple):
     constants: tuple[float, ...]
 
 
+def aligned_zeros(size: int, dtype: np.dtype[Any]) -> Vector:
+    """Return ``size`` zeros, aligned to a cache line."""
+    memory = np.zeros(size * dtype.itemsize + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    zeros: Vector = memory[start : start + size * dtype.itemsize].view(dtype)
+    return zeros
+
+
 def filled_block(
     layout: Layout,
     lanes: int,
@@ -79,9 +87,7 @@ def filled_block(
         Block name to its values, shape (size,) for all lanes or (lanes, size); others are zero.
 
     """
-    memory = np.zeros(layout.rows * lanes * dtype.itemsize + CACHE_LINE, np.uint8)
-    start = -memory.ctypes.data % CACHE_LINE
-    x = memory[start : start + layout.rows * lanes * dtype.itemsize].view(dtype)
+    x = aligned_zeros(layout.rows * lanes, dtype)
     rows = x.reshape(layout.rows, lanes)
     for name, entries in values.items():
         rows[layout.block(name)] = np.atleast_2d(entries).T

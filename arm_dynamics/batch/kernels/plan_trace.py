@@ -11,7 +11,13 @@ import casadi as ca
 import numpy as np
 
 from arm_dynamics.batch.kernels.contact_trace import placed_joints, symbol_array
-from arm_dynamics.batch.kernels.cost import CostFunction, Stage, cost_errors, cost_geometry
+from arm_dynamics.batch.kernels.cost import (
+    CostFunction,
+    CostGeometry,
+    Stage,
+    cost_errors,
+    cost_geometry,
+)
 from arm_dynamics.batch.kernels.emitter import Emitter
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.plan_spec import PlanSpec
@@ -23,7 +29,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.model.arm_model import ArmModel
 
-STAGE = ("q", "v", "act", "effort", "command")
+STAGE = ("q", "v", "act", "command", "effort")
 
 
 def trace_plan(trace: StepTrace, arm: ArmModel, spec: PlanSpec) -> StepTrace:
@@ -79,14 +85,17 @@ def policy(
     return vector(clip(x, -bound, bound) for x, bound in zip(command, limits.tolist(), strict=True))
 
 
-def traced_cost(arm: ArmModel, spec: PlanSpec, function: CostFunction, rows: SymbolRows) -> Symbol:
-    """Return a cost function on symbols; raises InvalidValue that names its line."""
+def symbolic_stage(geometry: CostGeometry, rows: SymbolRows) -> Stage:
+    """Return the stage of symbols of the rows ``STAGE``."""
+    arm = geometry.arm
     chain = Chain(bodies(arm), arm.gravity, [x.sx for x in rows["q"]])
     places = [(np.eye(3), np.zeros(3)), *placed_joints(chain)]
-    stage = Stage(
-        cost_geometry(arm, spec.scene), rows, places, lambda: symbol_array(chain.mass_matrix()),
-        traced,
-    )  # fmt: skip
+    return Stage(geometry, rows, places, lambda: symbol_array(chain.mass_matrix()), traced)
+
+
+def traced_cost(arm: ArmModel, spec: PlanSpec, function: CostFunction, rows: SymbolRows) -> Symbol:
+    """Return a cost function on symbols; raises InvalidValue that names its line."""
+    stage = symbolic_stage(cost_geometry(arm, spec.scene), rows)
     with cost_errors(function):
         value: Any = traced(function)(stage, spec.cost.unpacked(rows["parameter"]))
         if np.shape(value):

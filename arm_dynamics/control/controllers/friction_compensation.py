@@ -6,7 +6,7 @@ import numpy as np
 
 from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import VECTOR, clip, compiled_for
+from arm_dynamics.core.compiled_math import VECTOR, clip, compiled, compiled_for
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -48,10 +48,16 @@ class FrictionCompensation:
         return friction_effort(self.viscous, self.dry, v, v if direction is None else direction)
 
 
+@compiled
+def compensated_friction(viscous: float, dry: float, v: float, direction: float) -> float:
+    """Return b v + f clip(direction / SLOW, ±1) [N·m] of one joint; velocities [rad/s]."""
+    return viscous * v + dry * clip(direction / SLOW, -1.0, 1.0)
+
+
 @compiled_for(VECTOR, VECTOR, VECTOR, VECTOR)
 def friction_effort(viscous: Vector, dry: Vector, v: Vector, direction: Vector) -> Vector:
-    """Return b v + f clip(direction / SLOW, ±1) (nv,) [N·m]; velocities (nv,) [rad/s]."""
+    """Return ``compensated_friction`` of all joints (nv,) [N·m]."""
     effort = np.empty(v.size)
     for j in range(v.size):
-        effort[j] = viscous[j] * v[j] + dry[j] * clip(direction[j] / SLOW, -1.0, 1.0)
+        effort[j] = compensated_friction(viscous[j], dry[j], v[j], direction[j])
     return effort

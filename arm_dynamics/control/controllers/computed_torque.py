@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.anti_windup import anti_windup_step
+from arm_dynamics.control.controllers.anti_windup import clamp_and_integrate
 from arm_dynamics.control.controllers.controller import (
     MAX_VALUE,
     REFERENCE,
@@ -37,9 +37,8 @@ from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
-KP, KI, KD, CLAMP, LIMIT, VISCOUS, DRY, INERTIA = range(8)
-"""Rows of the table of gains: the parameters, the effort limit, viscous friction b, dry friction f
-and b / kd."""
+KP, KI, KD, CLAMP, VISCOUS, DRY, INERTIA = range(7)
+"""Rows of the table of gains: the parameters, viscous friction b, dry friction f and b / kd."""
 INTEGRAL, Q_MODEL, V_MODEL, I_MODEL, ACCELERATION, FRICTION, ERROR = range(7)
 """Rows of the memory: integral, reference model, and values within an update."""
 
@@ -94,20 +93,15 @@ def reference_model_step(
     return q, v, clip(integral + dt * ki * (q_ref - q), -clamp, clamp)
 
 
-@compiled_for(MATRIX, MATRIX_OUT, VECTOR, NUMBER, VECTOR_OUT)
-def clamp_and_integrate(
-    table: Matrix, memory: Matrix, dynamics: Vector, dt: float, effort: Vector
+@compiled_for(MATRIX, MATRIX_OUT, VECTOR, NUMBER, VECTOR, VECTOR_OUT)
+def clamped_effort(
+    table: Matrix, memory: Matrix, dynamics: Vector, dt: float, limit: Vector, effort: Vector
 ) -> None:
     """Write the efforts (nv,) [N·m], ``dynamics`` + FRICTION within ±limit; advance INTEGRAL."""
-    saturated = False
     for j in range(effort.size):
-        desired, limit = dynamics[j] + memory[FRICTION, j], table[LIMIT, j]
-        effort[j] = clip(desired, -limit, limit)
-        saturated = saturated | (effort[j] != desired)
-    for j in range(effort.size):
-        memory[INTEGRAL, j] = anti_windup_step(
-            table[KI, j], table[CLAMP, j], memory[ERROR, j], saturated, memory[INTEGRAL, j], dt
-        )
+        effort[j] = dynamics[j] + memory[FRICTION, j]
+    integrals = table[KI], table[CLAMP], memory[ERROR], memory[INTEGRAL]
+    clamp_and_integrate(effort, limit, integrals, dt)
 
 
 class ComputedTorque(CompiledController):
@@ -193,11 +187,6 @@ class ComputedTorque(CompiledController):
         super().set_model(arm)
         self._store_table()
 
-    def bound_effort(self, bound: Vector | None) -> None:
-        """Limit the effort as Controller; the integral does not wind up beyond it."""
-        super().bound_effort(bound)
-        self._table[LIMIT] = self._limit
-
     def inertia(self, q: Vector) -> Matrix:
         """Return M(q) + diag(b / kd) (nv, nv): effort per acceleration of kp e and the integral."""
         inertia: Matrix = mass_matrix(self.arm, q) + np.diag(self._table[INERTIA])
@@ -209,7 +198,7 @@ class ComputedTorque(CompiledController):
         viscous, kd = friction.viscous, self.gains["kd"]
         inertia = np.where(kd > 0, viscous / np.where(kd > 0, kd, 1.0), 0.0)
         gains = [self.gains[p.name] for p in self.parameters]
-        self._table: Matrix = np.stack([*gains, self._limit, viscous, friction.dry, inertia])
+        self._table: Matrix = np.stack([*gains, viscous, friction.dry, inertia])
 
     def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
         """Write the effort (nv,) [N·m]; return whether inputs are valid."""
@@ -219,5 +208,5 @@ class ComputedTorque(CompiledController):
         ):
             return False
         dynamics = self.dynamics.rnea(q, v, memory[ACCELERATION])
-        clamp_and_integrate(table, memory, dynamics, dt, effort)
+        clamped_effort(table, memory, dynamics, dt, self._limit, effort)
         return True

@@ -336,9 +336,10 @@ def are_bounded(
     valid = 0.0 <= dt < MAX_VALUE and size == q_ref.size == v_ref.size
     if not (valid and size == a_ref.size == q.size == v.size):
         return False
-    for j in range(size):
-        largest = max(abs(q_ref[j]), abs(v_ref[j]), abs(a_ref[j]), abs(q[j]), abs(v[j]))
-        valid = valid and largest <= MAX_VALUE
+    for j in range(size):  # a comparison with NaN is false
+        valid &= abs(q_ref[j]) <= MAX_VALUE and abs(v_ref[j]) <= MAX_VALUE
+        valid &= abs(a_ref[j]) <= MAX_VALUE
+        valid &= abs(q[j]) <= MAX_VALUE and abs(v[j]) <= MAX_VALUE
     return valid
 
 

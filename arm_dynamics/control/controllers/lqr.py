@@ -45,29 +45,31 @@ MAX_RATE = 400.0
 """Maximum rate of the loop with these weights [1/s], for control periods up to about 2 ms."""
 
 
-@compiled_for(MATRIX, MATRIX, VECTOR, REFERENCE, STATE, NUMBER, VECTOR_OUT)
+@compiled_for(VECTOR, MATRIX, (VECTOR, VECTOR), REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
 def lqr_efforts(
-    table: Matrix,
-    gain: Matrix,
     along: Vector,
+    gain: Matrix,
+    friction: tuple[Vector, Vector],
     reference: tuple[Vector, Vector, Vector],
     state: tuple[Vector, Vector],
     dt: float,
+    limit: Vector,
     effort: Vector,
 ) -> bool:
     """Write ``along`` + F(v_ref) + K (x_ref - x) within ±limit (nv,) [N·m].
 
-    Return whether all inputs are valid (``are_bounded``). The rows of ``table`` (3, nv) are viscous
-    and dry friction, and the effort limit; ``gain`` is K (nv, 2 nv).
+    Return whether all inputs are valid (``are_bounded``). ``gain`` is K (nv, 2 nv), ``friction``
+    viscous and dry friction, (nv,) each.
     """
     if not are_bounded(reference, state, dt, effort.size):
         return False
     (q_ref, v_ref, _), (q, v), n = reference, state, effort.size
+    viscous, dry = friction
     for i in range(n):
-        desired = along[i] + compensated_friction(table[0, i], table[1, i], v_ref[i], v_ref[i])
+        desired = along[i] + compensated_friction(viscous[i], dry[i], v_ref[i], v_ref[i])
         for j in range(n):
             desired += gain[i, j] * (q_ref[j] - q[j]) + gain[i, n + j] * (v_ref[j] - v[j])
-        effort[i] = clip(desired, -table[2, i], table[2, i])
+        effort[i] = clip(desired, -limit[i], limit[i])
     return True
 
 
@@ -138,7 +140,7 @@ class Lqr(CompiledController):
 
     def _update_model(self) -> None:
         friction = FrictionCompensation(self.arm, self.controller_gains["friction_compensation"])
-        self._rows: Matrix = np.stack([friction.viscous, friction.dry, self._limit])
+        self._friction = friction.viscous, friction.dry
         self._last: tuple[Vector, Matrix] | None = None
         if self._table is not None and not self._table.matches(self.arm, self.weights):
             self._table = None
@@ -161,11 +163,6 @@ class Lqr(CompiledController):
                 raise CommandRejected(str(error)) from error
         return self._last[1]
 
-    def bound_effort(self, bound: Vector | None) -> None:
-        """Limit the effort as Controller."""
-        super().bound_effort(bound)
-        self._rows[2] = self._limit
-
     def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
         """Write the effort (nv,) [N·m]; return whether inputs are valid.
 
@@ -178,8 +175,9 @@ class Lqr(CompiledController):
         q, v, a = reference.q, reference.v, reference.a
         along = self.dynamics.rnea(q, v, a)
         valid: bool = lqr_efforts(
-            self._rows, self.gain(q), along, (q, v, a), (state.q, state.v), dt, effort
-        )
+            along, self.gain(q), self._friction, (q, v, a), (state.q, state.v), dt, self._limit,
+            effort,
+        )  # fmt: skip
         return valid
 
     def default_gains(self) -> Gains:

@@ -45,8 +45,8 @@ DAMPING = 1.6
 """Damping ratio times 2."""
 FEEDFORWARD = "ff_acceleration_scale"
 """Gain of the feedforward along the reference, which needs accelerations."""
-FILTER, LIMIT, VISCOUS, DRY = 4, 6, 7, 8
-"""Rows of d_filter, the effort limit and the compensated friction in the table of gains."""
+FILTER, VISCOUS, DRY = 4, 6, 7
+"""Rows of d_filter and of the compensated friction in the table of gains."""
 
 
 def uniform_bandwidth(arm: ArmModel, desired: float, max_rate: float) -> tuple[float, Vector]:
@@ -99,7 +99,7 @@ def pid_effort(
     return effort, clip(after, -i_clamp, i_clamp), filtered
 
 
-@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, VECTOR, NUMBER, VECTOR_OUT)
+@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, VECTOR, NUMBER, VECTOR, VECTOR_OUT)
 def pid_efforts(
     table: Matrix,
     memory: Matrix,
@@ -107,12 +107,13 @@ def pid_efforts(
     state: tuple[Vector, Vector],
     feedforward: Vector,
     dt: float,
+    limit: Vector,
     effort: Vector,
 ) -> bool:
-    """Write the efforts (nv,) [N·m]; return whether all inputs are valid (``are_bounded``).
+    """Write the efforts (nv,) [N·m] within ±limit; return whether all inputs are valid.
 
-    The rows of ``table`` (9, nv) are the parameters of ``Pid`` in their order, the limit, and
-    viscous and dry friction, which are compensated in addition to ``feedforward`` (nv,).
+    Valid is ``are_bounded``. The rows of ``table`` (8, nv) are the parameters of ``Pid`` in their
+    order, and the viscous and dry friction compensated in addition to ``feedforward`` (nv,).
     ``memory`` (2, nv), integral and v_f, changes in place if the inputs are valid.
     """
     if not are_bounded(reference, state, dt, effort.size):
@@ -124,7 +125,7 @@ def pid_efforts(
         )  # fmt: skip
         friction = compensated_friction(table[VISCOUS, j], table[DRY, j], v_ref[j], v_ref[j])
         effort[j], memory[0, j], memory[1, j] = pid_effort(
-            gains, table[LIMIT, j], feedforward[j] + friction,
+            gains, limit[j], feedforward[j] + friction,
             (q_ref[j], v_ref[j]), (q[j], v[j]), (memory[0, j], memory[1, j]), dt,
         )  # fmt: skip
     return True
@@ -207,7 +208,7 @@ class Pid(CompiledController):
         effort = np.empty(lag.size)
         pid_efforts(
             table, after, (reference.q, reference.v, reference.a), (state.q, state.v),
-            self.feedforward(state, reference), MOMENT, effort,
+            self.feedforward(state, reference), MOMENT, self._limit, effort,
         )  # fmt: skip
         effort.flags.writeable = False
         change = np.divide(state.v - constant, lag, out=np.zeros_like(lag), where=lag > 0)
@@ -218,7 +219,7 @@ class Pid(CompiledController):
         """Write the effort (nv,) [N·m]; return whether inputs are valid."""
         valid: bool = pid_efforts(
             self._table, self._memory, (reference.q, reference.v, reference.a), (state.q, state.v),
-            self.feedforward(state, reference), dt, effort,
+            self.feedforward(state, reference), dt, self._limit, effort,
         )  # fmt: skip
         return valid
 
@@ -226,12 +227,7 @@ class Pid(CompiledController):
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
         rows = [self.gains[p.name] for p in Pid.parameters]
-        self._table: Matrix = np.stack([*rows, self._limit, *self.compensated_rows()])
-
-    def bound_effort(self, bound: Vector | None) -> None:
-        """Limit the effort as Controller; the integral does not wind up beyond it."""
-        super().bound_effort(bound)
-        self._table[LIMIT] = self._limit
+        self._table: Matrix = np.stack([*rows, *self.compensated_rows()])
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
         """Return the effort (nv,) [N·m] added to PID and friction compensation: 0."""

@@ -125,8 +125,8 @@ class Impedance(TaskSpaceController):
         damping = self.controller_gains["mass_proportional_damping"]
         self._rates = np.zeros(self.arm.nv), np.full(self.arm.nv, damping)
         self._acceleration = np.zeros(self.arm.nv)
-        rows = self.axis_gains, self.gains
-        self._tables = tuple(np.stack([*row.values()]) for row in rows)
+        axes, joints = [*self.axis_gains.values()], [*self.gains.values()]
+        self._tables = np.stack(axes), np.stack(joints)
 
     def track(self, effort: Vector, state: State, wrench: Vector, dt: float) -> None:
         """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
@@ -135,7 +135,7 @@ class Impedance(TaskSpaceController):
         joint_acceleration((q, v), clik.joints, self._rates, self._rates[0], a)
         threshold = self.controller_gains["singular_value_threshold"] * clik.reach
         impedance_efforts(
-            tuple(self.tool.motion(q, v)), (q, v),
+            self.tool.motion(q, v)[:], (q, v),
             (self.dynamics.rnea(q, v, a), friction.viscous, friction.dry),
             (*clik.pose, clik.joints, clik.motion, wrench), self._tables,
             (clik.scale, clik.axes, threshold), (self._limit, effort),

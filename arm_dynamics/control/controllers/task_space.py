@@ -84,8 +84,8 @@ class TaskSpace(TaskSpaceController):
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the memory stays. Errors as in Controller."""
         super().set_gains(gains)
-        rows = self.axis_gains, self.gains
-        self._tables = tuple(np.stack([*row.values()]) for row in rows)
+        axes, joints = [*self.axis_gains.values()], [*self.gains.values()]
+        self._tables = np.stack(axes), np.stack(joints)
 
     def track(self, effort: Vector, state: State, wrench: Vector, dt: float) -> None:
         """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
@@ -94,7 +94,7 @@ class TaskSpace(TaskSpaceController):
         bias = self.dynamics.rnea(q, v, self._integral)
         threshold = self.controller_gains["singular_value_threshold"] * clik.reach
         operational_efforts(
-            tuple(self.tool.motion(q, v)), (q, v), (upper, bias, friction.viscous, friction.dry),
+            self.tool.motion(q, v)[:], (q, v), (upper, bias, friction.viscous, friction.dry),
             (*clik.pose, clik.joints, clik.motion, wrench), self._tables,
             (clik.scale, clik.axes, threshold), (self._integral, dt), (self._limit, effort),
         )  # fmt: skip

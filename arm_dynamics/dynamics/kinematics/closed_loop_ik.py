@@ -111,17 +111,20 @@ class ClosedLoopIk:
     @property
     def q(self) -> Vector:
         """Position (nv,) [rad or m]."""
-        return self.joints[0]
+        q: Vector = self.joints[0]
+        return q
 
     @property
     def v(self) -> Vector:
         """Velocity (nv,) [rad/s or m/s]."""
-        return self.joints[1]
+        v: Vector = self.joints[1]
+        return v
 
     @property
     def a(self) -> Vector:
         """Acceleration (nv,) [rad/s² or m/s²]."""
-        return self.joints[2]
+        a: Vector = self.joints[2]
+        return a
 
     def reset(self, q: Vector, v: Vector | None = None) -> None:
         """Restart at ``q`` with velocity ``v`` (nv,) [rad/s] within the limits (default: 0)."""
@@ -158,7 +161,8 @@ class ClosedLoopIk:
         if not has_valid_shapes(task, self.joints.shape[1]):
             raise invalid_reference_error(task, self.joints.shape[1], dt)
         self.advance(task, dt, gains)
-        return TaskReference(*self.joints[:3], *self.pose, *self.motion, task.wrench)
+        (q, v, a, _), (position, rotation), (twist, change) = self.joints, self.pose, self.motion
+        return TaskReference(q, v, a, position, rotation, twist, change, task.wrench)
 
     def advance(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> None:
         """Advance as ``update``, which checks the shapes of ``task`` before."""
@@ -166,7 +170,7 @@ class ClosedLoopIk:
         integrate_within_limits(before, dt, self._limits, joints)
         at = self._tool.motion(joints[0], before[1])
         distance, singular_value, finite = clik_step(
-            tuple(at), (task.position, task.rotation, task.twist, task.acceleration, task.q),
+            at[:], (task.position, task.rotation, task.twist, task.acceleration, task.q),
             before, self._limits, self._controlled,
             (dt, gains["tracking_rate"], gains["nullspace_rate"],
              gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"]),
@@ -244,17 +248,13 @@ def clik_step(
     """
     position, rotation, J, drift = tool
     position_ref, rotation_ref, twist, acceleration, posture_ref = reference
-    after, motion = result
-    q, before, leaving = after[0], joints[1], joints[3]
+    q, before, leaving, (scale, axes, axis_weights) = result[0][0], joints[1], joints[3], controlled
     lower, upper, fastest = limits[0], limits[1], limits[2]
-    scale, axes, axis_weights = controlled
     posture = posture_ref - q
     dt, rate, posture_rate, weak, limit = rates
     error = pose_error((position, rotation), (position_ref, rotation_ref))
-    if rate * dt > 1.0:  # no error is corrected more than once in a period
-        rate = 1.0 / dt
-    if posture_rate * dt > 1.0:
-        posture_rate = 1.0 / dt
+    rate /= maximum(1.0, rate * dt)  # no error is corrected more than once in a period
+    posture_rate /= maximum(1.0, posture_rate * dt)
     correction, feedforward = np.empty(axes.size), np.empty(axes.size)
     bent, square = np.empty(axes.size), 0.0
     for k in range(axes.size):
@@ -302,18 +302,35 @@ def clik_step(
         if not _stop_at_limits(desired, q, lower, upper, stopped):
             break
     desired = desired * limit_scale(desired, fastest)
-    v = np.empty(desired.size)
-    for i in range(v.size):
-        v[i] = before[i] + clip(desired[i] - before[i], -limit * dt, limit * dt)
+    v = _accelerated(before, desired, limit * dt)
     _stop_at_limits(v, q, lower, upper, stopped)
     a = matvec(inverse, bent)
     a = a * limit_scale(a, np.full(a.size, limit))
-    moved, bent_by = matvec(J, v), matvec(J, a)
-    for i in range(6):
-        motion[0, i], motion[1, i] = moved[i], bent_by[i] + drift[i]
-    for i in range(q.size):
-        after[1, i], after[2, i], after[3, i] = v[i], a[i], left[i]
+    _write(result, (v, a, left), (matvec(J, v), matvec(J, a) + drift))
     return math.sqrt(square), singular_value, all_finite(q, v, a)
+
+
+@compiled
+def _accelerated(before: Vector, desired: Vector, change: float) -> Vector:
+    """Return the velocity (nv,) nearest to ``desired`` within ``change`` of ``before``."""
+    v = np.empty(desired.size)
+    for i in range(v.size):
+        v[i] = before[i] + clip(desired[i] - before[i], -change, change)
+    return v
+
+
+@compiled
+def _write(
+    result: tuple[Matrix, Matrix],
+    joints: tuple[Vector, Vector, Vector],
+    tool: tuple[Vector, Vector],
+) -> None:
+    """Write q̇, q̈ and d (nv,) of the joints, twist and acceleration of the tool (6,)."""
+    (after, motion), (v, a, left), (twist, acceleration) = result, joints, tool
+    for i in range(v.size):
+        after[1, i], after[2, i], after[3, i] = v[i], a[i], left[i]
+    for i in range(6):
+        motion[0, i], motion[1, i] = twist[i], acceleration[i]
 
 
 @compiled

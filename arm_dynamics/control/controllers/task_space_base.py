@@ -101,10 +101,9 @@ class TaskSpaceController(CompiledController):
     def bounded_inputs(
         self, state: State, reference: Reference, dt: float = 0.0
     ) -> tuple[State, Reference]:
-        """Return as Controller, with the parts of a TaskReference; errors as there."""
-        state, bounded = super().bounded_inputs(state, reference, dt)
-        if not isinstance(bounded, TaskReference):
-            return state, bounded
+        """Return state and TaskReference as Controller, all parts within ±MAX_VALUE."""
+        state, joints = super().bounded_inputs(state, reference, dt)
+        bounded = to_task_reference(self.arm, joints)
         if not has_valid_shapes(bounded, self.arm.nv):
             raise invalid_reference_error(bounded, self.arm.nv, dt)
         sizes = {"position": 3, "twist": 6, "acceleration": 6, "wrench": 6}

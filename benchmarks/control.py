@@ -2,7 +2,7 @@
 
     pip install 'arm_dynamics[bench]' && python benchmarks/control.py
 
-An update is compared with its minimum Pinocchio calls from Python in the same run. Rows are
+An update is compared with its minimum Pinocchio calls from Python in the same run, in processor time. Rows are
 interleaved and medians are taken, so that load on the machine affects all rows equally.
 """
 

@@ -2,8 +2,8 @@
 
     pip install 'arm_dynamics[bench]' && python benchmarks/control.py
 
-An update is compared with its minimum Pinocchio calls from Python in the same run, in processor time. Rows are
-interleaved and medians are taken, so that load on the machine affects all rows equally.
+An update is compared with its minimum Pinocchio calls from Python in the same run, in processor
+time. Rows are interleaved and medians are taken, so that load affects all rows equally.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from arm_dynamics import State
 from arm_dynamics.model.arm_model import ArmModel
 
 NEEDS = {
-    "pid": "", "gravity_compensation": "g", "pid_gravity": "g", "velocity_pid": "g",
+    "pid": "", "gravity_compensation": "g", "pid_gravity": "r", "velocity_pid": "gr",
     "computed_torque": "r", "lqr": "r", "lqr, gain table": "r", "resolved_rate": "kr",
     "task_space": "kkMn", "impedance": "kkn",
 }  # fmt: skip

@@ -2,8 +2,8 @@
 
     pip install 'arm_dynamics[bench]' && python benchmarks/control.py
 
-An update is compared with its minimum Pinocchio calls from Python in the same run. Rows are
-interleaved and medians are taken, so that load on the machine affects all rows equally.
+An update is compared with its minimum Pinocchio calls from Python in the same run, in processor
+time. Rows are interleaved and medians are taken, so that load affects all rows equally.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ IDLE = ("position", "gravity_compensation")
 
 
 def seconds(call: Callable[[State, Reference], object], inputs: list) -> float:
-    """Return the mean time [s] of CALLS calls with the ``inputs`` in turn."""
+    """Return the mean processor time [s] of CALLS calls with the ``inputs`` in turn."""
     turn = cycle(inputs)
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(CALLS):
         call(*next(turn))
-    return (time.perf_counter() - begin) / CALLS
+    return (time.process_time() - begin) / CALLS
 
 
 def trajectories(arm: ArmModel, posture: tuple[float, ...]) -> dict[bool, Trajectory]:

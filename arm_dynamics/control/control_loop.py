@@ -36,7 +36,7 @@ from arm_dynamics.hardware.driver import Driver
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.whole_turns import whole_turns
 from arm_dynamics.safety.braking import default_deceleration
-from arm_dynamics.safety.command_watchdog import Guard
+from arm_dynamics.safety.command_watchdog import Guard, is_within
 from arm_dynamics.safety.events import Events
 
 MAX_STATE_GAP = 0.25
@@ -197,6 +197,8 @@ class ControlLoop:
     def _follow_gripper(self, state: State) -> None:
         """Replace the reference of the gripper joints while a goal moves or holds them."""
         generator = self.reference_generator
+        if not self.gripper.joints:
+            return
         assert self.reference is not None
         assert generator.trajectory is not None
         if not self.controller.tracks_reference:
@@ -247,7 +249,10 @@ class ControlLoop:
         elif gap < 0:
             self._hold.reset()
             cause = f"time stamps stepped back by {-gap:.3f} s"
-        elif (np.abs(state.q - self.state.q) > JUMP_THRESHOLD + 2 * gap * self._max_velocity).any():
+        elif not is_within(
+            np.subtract(state.q, self.state.q, dtype=float),
+            JUMP_THRESHOLD + 2 * gap * self._max_velocity,
+        ):
             self._hold.reset()
             cause = f"position jump beyond the velocity limits within {gap:.3f} s"
         else:
@@ -550,4 +555,4 @@ class ControlLoop:
 
 
 def _measured(state: State) -> Reference:
-    return Reference(state.q, state.v, np.zeros_like(state.v))
+    return Reference(state.q, state.v, np.zeros(state.v.size))

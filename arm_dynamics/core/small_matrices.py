@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import MATRIX, compiled, compiled_for, is_finite
+from arm_dynamics.core.compiled_math import (
+    MATRIX,
+    compiled,
+    compiled_for,
+    compiled_without_inlining,
+    is_finite,
+)
 
 
 @compiled_for(MATRIX)
@@ -21,7 +27,7 @@ def symmetric_from_upper(upper: Matrix) -> Matrix:
     return whole
 
 
-@compiled
+@compiled_without_inlining
 def solve_spd(A: Matrix, B: Matrix) -> Matrix:
     """Return A⁻¹ B (n, m) by A = L Lᵀ; NaN if A (n, n) is not positive. A and B do not change."""
     n, m = B.shape
@@ -45,7 +51,7 @@ def solve_spd(A: Matrix, B: Matrix) -> Matrix:
     return X
 
 
-@compiled
+@compiled_without_inlining
 def damped_pseudoinverse(J: Matrix, weak: float) -> tuple[Matrix, float]:
     """Return J# with each singular value σ inverted as σ / (σ² + λ²), λ² = max(0, weak² - σ²).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -114,7 +114,7 @@ class TaskReference(Reference):
     wrench: Vector
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Command:
     """Command to the motors: one ``value`` (nv,) per joint on one ``interface``.
 
@@ -123,15 +123,25 @@ class Command:
 
     interface: str
     value: Vector
-    stamp: float = 0.0
+    stamp: float
+
+    def __init__(self, interface: str, value: Vector, stamp: float = 0.0) -> None:
+        _set_interface(self, interface)  # as in State
+        _set_value(self, value)
+        _set_stamp(self, stamp)
 
     @staticmethod
     def checked(interface: str, value: ArrayLike, size: int, stamp: float = 0.0) -> CheckedCommand:
         """Return a command of ``size`` finite values; raises CommandRejected or UnknownName."""
-        return CheckedCommand(interface, value, stamp, size)  # type: ignore[arg-type]
+        return CheckedCommand(interface, value, stamp, size)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_set_interface, _set_value, _set_stamp = (
+    getattr(Command, name).__set__ for name in ("interface", "value", "stamp")
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class CheckedCommand(Command):
     """A command on a known interface with finite, read-only values.
 
@@ -139,20 +149,18 @@ class CheckedCommand(Command):
     unpickled one are checked too. What receives it does not check the values again.
     """
 
-    size: InitVar[int | None] = None
-
-    def __post_init__(self, size: int | None) -> None:
+    def __init__(
+        self, interface: str, value: ArrayLike, stamp: float = 0.0, size: int | None = None
+    ) -> None:
         """Check ``size`` values, any number by default."""
-        interface = self.interface
         if not isinstance(interface, str) or interface not in INTERFACES:
             raise UnknownName("command interface", interface, INTERFACES)
         try:
-            value = check_vector(f"{interface} command", self.value, size)
-            stamp = check_float("command stamp [s]", self.stamp)
+            _set_value(self, check_vector(f"{interface} command", value, size))
+            _set_stamp(self, check_float("command stamp [s]", stamp))
         except InvalidValue as error:
             raise CommandRejected(str(error)) from error
-        object.__setattr__(self, "value", value)
-        object.__setattr__(self, "stamp", stamp)
+        _set_interface(self, interface)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the check: a copied array is writeable."""

@@ -158,7 +158,12 @@ class RigidBodyDynamics:
 
     def mass_matrix(self, q: Vector) -> Vector:
         """Return M(q) (nv, nv) [kg·m²]."""
-        return symmetric_from_upper(pin.crba(self._model, self._data, q))
+        return symmetric_from_upper(self.upper_mass_matrix(q))
+
+    def upper_mass_matrix(self, q: Vector) -> Vector:
+        """Return the upper triangle of M(q) (nv, nv) [kg·m²], in memory of the next call."""
+        upper: Vector = pin.crba(self._model, self._data, q)
+        return upper
 
     def gravity(self, q: Vector) -> Vector:
         """Return g(q) (nv,) [N·m]."""

@@ -6,10 +6,12 @@ An arm executes the last valid command until its time-out, then a controlled sto
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from math import isfinite
 
 import numpy as np
 
-from arm_dynamics.core.arrays import as_readonly, check_float
+from arm_dynamics.core.arrays import Vector, as_readonly, check_float
+from arm_dynamics.core.compiled_math import VECTOR, compiled_for
 from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import INTERFACES, CheckedCommand, Command, State, check_command
 from arm_dynamics.model.arm_model import ArmModel
@@ -43,11 +45,12 @@ class Guard:
             sizes = f"{state.q.size} positions and {state.v.size} velocities"
             self.events.report("state_rejected", f"{sizes} measured for {self.arm.nv} joints")
             return False
+        if all(map(isfinite, state.q.tolist())) and all(map(isfinite, state.v.tolist())):
+            return True
         bad = ~(np.isfinite(state.q) & np.isfinite(state.v))
-        if bad.any():
-            joint = self.arm.joint_names[int(np.flatnonzero(bad)[0])]
-            self.events.report("state_rejected", f"joint '{joint}': measured state is not finite")
-        return not bad.any()
+        joint = self.arm.joint_names[int(np.flatnonzero(bad)[0])]
+        self.events.report("state_rejected", f"joint '{joint}': measured state is not finite")
+        return False
 
     def check_command(
         self, command: Command, source: Callable[[], str] | None = None
@@ -69,7 +72,7 @@ class Guard:
             self.events.report("command_rejected", text)
             raise CommandRejected(text) from error
         limit = self._limits[checked.interface]
-        if not (np.abs(checked.value) > limit).any():
+        if is_within(checked.value, limit):
             return checked
         joint = int(np.argmax(np.abs(checked.value) - limit))
         interface = self.arm.actuators[joint].resolve_interface(checked.interface)
@@ -80,6 +83,15 @@ class Guard:
         )
         value = np.minimum(np.maximum(checked.value, -limit), limit)
         return Command.checked(checked.interface, value, self.arm.nv, checked.stamp)
+
+
+@compiled_for(VECTOR, VECTOR)
+def is_within(x: Vector, limit: Vector) -> bool:
+    """Return whether |x_i| <= limit_i for all entries, both (n,)."""
+    outside = 0
+    for i in range(x.size):
+        outside += abs(x[i]) > limit[i]
+    return outside == 0
 
 
 class CommandWatchdog:

@@ -156,7 +156,8 @@ class Simulation:
             text = f"residual {contacts.residual:.2g} m/s; reduce dt"
             self.watchdog.events.report("contact_not_converged", text)
         self._command = command
-        self.acceleration = as_readonly((self.state.v - before.v) / self.period)
+        self.acceleration = (self.state.v - before.v) / self.period
+        self.acceleration.flags.writeable = False
         if self.on_period is not None:
             self.on_period(before, command, self.state)
         return self.state

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from arm_dynamics import Plant, load_arm
-from arm_dynamics.control.controllers.anti_windup import anti_windup_steps
+from arm_dynamics.control.controllers.anti_windup import clamp_and_integrate
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
 from arm_dynamics.core.state import Reference, State
@@ -164,9 +164,11 @@ def test_integrals_grow_by_ki_e_dt_within_the_clamp_and_saturated_only_decrease(
     saturated, expected
 ):
     """Growing, decreasing, clamped, decreasing through 0 to the clamp, and without a gain."""
-    found = anti_windup_steps(
+    integral, effort = np.array([0.5, 0.4, -0.5, -0.4, 0.3]), np.array([0.0, 1.0, -2.0, 3.0, 0.0])
+    integrals = (
         np.array([2.0, 2.0, 2.0, 1.0, 0.0]), np.array([1.0, 1.0, 0.5, 1.0, 1.0]),
-        np.array([0.5, -1.0, -3.0, 4.0, 9.0]), saturated,
-        np.array([0.5, 0.4, -0.5, -0.4, 0.3]), 0.1,
+        np.array([0.5, -1.0, -3.0, 4.0, 9.0]), integral,
     )  # fmt: skip
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    clamp_and_integrate(effort, np.full(5, 2.5 if saturated else 3.0), integrals, 0.1)
+    np.testing.assert_allclose(integral, expected, atol=1e-12)
+    assert effort.tolist() == [0.0, 1.0, -2.0, 2.5 if saturated else 3.0, 0.0]

@@ -1,8 +1,13 @@
 """Controllers: the PID against a recursion by hand, and one contract for every controller."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 
+import controller_commands
 import numpy as np
 import pytest
 from conftest import chain, examples, five_dof
@@ -184,6 +189,17 @@ def run(arm, controller, q, goal, seconds):
 
 def largest(states, q):
     return max(np.abs(state.q - q).max() for state in states)
+
+
+def test_compiled_control_laws_equal_their_functions_in_python():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", controller_commands.__file__],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    in_python, compiled = json.loads(run.stdout), controller_commands.every_command()
+    assert in_python.keys() == compiled.keys()
+    for name, values in compiled.items():
+        np.testing.assert_allclose(values, in_python[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("kind", CONTROLLERS, ids=plugins.registered_names("controllers"))

@@ -6,7 +6,11 @@ import pytest
 from arm_dynamics import Reference, State, load_arm
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
-from arm_dynamics.control.controllers.friction_compensation import SLOW, FrictionCompensation
+from arm_dynamics.control.controllers.friction_compensation import (
+    SLOW,
+    FrictionCompensation,
+    compensated_friction,
+)
 from arm_dynamics.control.controllers.impedance import Impedance
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.controllers.resolved_rate import ResolvedRate
@@ -23,11 +27,14 @@ Q = np.array([0.0, 0.7, -2.4, 0.0, 0.8, 0.0])
 
 def test_dry_friction_is_linear_in_the_dead_band_and_0_at_rest():
     friction, dry = FrictionCompensation(PUMA), coulomb(PUMA)
-    one = np.ones(PUMA.nv)
-    assert not friction.effort(0 * one).any()
-    half = friction.effort(SLOW / 2 * one)
-    assert half == pytest.approx(dry / 2 + viscous_damping(PUMA) * SLOW / 2, rel=1e-12)
-    assert friction.effort(-one) == pytest.approx(-dry - viscous_damping(PUMA), rel=1e-12)
+
+    def effort(v):
+        pairs = zip(friction.viscous, friction.dry, strict=True)
+        return np.array([compensated_friction(b, f, v, v) for b, f in pairs])
+
+    assert not effort(0.0).any()
+    assert effort(SLOW / 2) == pytest.approx(dry / 2 + viscous_damping(PUMA) * SLOW / 2, rel=1e-12)
+    assert effort(-1.0) == pytest.approx(-dry - viscous_damping(PUMA), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", CONTROLLERS)

@@ -77,10 +77,13 @@ def test_a_command_is_checked_once_from_controller_to_simulated_arm(monkeypatch)
     arm, checked = five_dof(), []
     loop = ControlLoop(SimulationDriver(arm), PidGravity(arm, gains()))
     loop.step()
-    check = CheckedCommand.__post_init__
-    monkeypatch.setattr(
-        CheckedCommand, "__post_init__", lambda one, size: (check(one, size), checked.append(one))
-    )
+    check = CheckedCommand.__init__
+
+    def noted(one, *arguments):
+        check(one, *arguments)
+        checked.append(one)
+
+    monkeypatch.setattr(CheckedCommand, "__init__", noted)
     written = [loop.step() for _ in range(3)]
     assert [id(command) for command in checked] == [id(command) for command in written]
 

@@ -144,10 +144,10 @@ def chosen_direction(sideways, last=(0.0, 0.0)):
     side = sideways * np.cross([0.0, 1.0, 0.0], outward)
     virtual = ClosedLoopIk(arm)
     virtual.reset(q)
-    virtual.leaving = np.array(last)
+    virtual.joints[3] = last
     virtual.update(replace(held, position=held.position - 0.05 * outward + side), DT, GAINS)
     moved = q + np.linalg.pinv(frames.jacobian(arm, q)[:3]) @ side
-    return virtual.leaving, frames.jacobian(arm, moved)[:3].T @ (0.05 * outward)
+    return virtual.joints[3], frames.jacobian(arm, moved)[:3].T @ (0.05 * outward)
 
 
 @pytest.mark.parametrize("sideways", [0.19, -0.19])

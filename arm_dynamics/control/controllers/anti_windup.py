@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import (
-    BOOLEAN,
-    NUMBER,
-    VECTOR,
-    clip,
-    compiled,
-    compiled_for,
-    where,
-)
+from arm_dynamics.core.compiled_math import clip, compiled, where
 
 
 @compiled
@@ -25,12 +15,18 @@ def anti_windup_step(
     return clip(where(free, integral + dt * ki * error, integral), -clamp, clamp)
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, BOOLEAN, VECTOR, NUMBER)
-def anti_windup_steps(
-    ki: Vector, clamp: Vector, error: Vector, saturated: bool, integral: Vector, dt: float
-) -> Vector:
-    """Return the integrals (n,) of all axes after a period."""
-    after = np.empty(error.size)
-    for i in range(error.size):
-        after[i] = anti_windup_step(ki[i], clamp[i], error[i], saturated, integral[i], dt)
-    return after
+@compiled
+def clamp_and_integrate(
+    effort: Vector, limit: Vector, integrals: tuple[Vector, Vector, Vector, Vector], dt: float
+) -> None:
+    """Clip ``effort`` (n,) to ±limit and advance the integrals by a period, in place.
+
+    ``integrals`` are ki, clamp, error and integral, (n,) each.
+    """
+    (ki, clamp, error, integral), saturated = integrals, False
+    for i in range(effort.size):
+        desired = effort[i]
+        effort[i] = clip(desired, -limit[i], limit[i])
+        saturated = saturated | (effort[i] != desired)
+    for i in range(effort.size):
+        integral[i] = anti_windup_step(ki[i], clamp[i], error[i], saturated, integral[i], dt)

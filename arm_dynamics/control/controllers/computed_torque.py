@@ -7,11 +7,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.anti_windup import anti_windup_step
-from arm_dynamics.control.controllers.controller import MAX_VALUE, Controller, Gains
+from arm_dynamics.control.controllers.anti_windup import clamp_and_integrate
+from arm_dynamics.control.controllers.controller import (
+    MAX_VALUE,
+    REFERENCE,
+    STATE,
+    CompiledController,
+    Gains,
+    are_bounded,
+)
 from arm_dynamics.control.controllers.friction_compensation import (
     FRICTION_COMPENSATION,
     FrictionCompensation,
+    compensated_friction,
 )
 from arm_dynamics.core.arrays import IntArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import (
@@ -21,62 +29,82 @@ from arm_dynamics.core.compiled_math import (
     VECTOR,
     VECTOR_OUT,
     clip,
+    compiled,
     compiled_for,
 )
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
+KP, KI, KD, CLAMP, VISCOUS, DRY, INERTIA = range(7)
+"""Rows of the table of gains: the parameters, viscous friction b, dry friction f and b / kd."""
+INTEGRAL, Q_MODEL, V_MODEL, I_MODEL, ACCELERATION, FRICTION, ERROR = range(7)
+"""Rows of the memory: integral, reference model, and values within an update."""
 
-@compiled_for(MATRIX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
+
+@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, NUMBER)
 def commanded_acceleration(
-    gains: Matrix, integral: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, q: Vector,
-    v: Vector,
-) -> Vector:  # fmt: skip
-    """Return a_ref + kp e + kd ė + ∫ (nv,) [rad/s²]; rows of gains (4, nv): the parameters."""
-    a = np.empty(q.size)
-    for j in range(q.size):
-        feedback = gains[0, j] * (q_ref[j] - q[j]) + gains[2, j] * (v_ref[j] - v[j])
-        a[j] = a_ref[j] + feedback + integral[j]
-    return a
-
-
-@compiled_for(MATRIX, VECTOR_OUT, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER)
-def clamp_and_integrate(
-    gains: Matrix, integral: Vector, desired: Vector, limit: Vector, q_ref: Vector, q: Vector,
+    table: Matrix,
+    memory: Matrix,
+    reference: tuple[Vector, Vector, Vector],
+    state: tuple[Vector, Vector],
     dt: float,
-) -> Vector:  # fmt: skip
-    """Return efforts (nv,) [N·m] within ±limit; changes ``integral`` (nv,) in place."""
-    effort, saturated = np.empty(q.size), False
-    for j in range(q.size):
-        effort[j] = clip(desired[j], -limit[j], limit[j])
-        saturated = saturated | (effort[j] != desired[j])
-    for j in range(q.size):
-        error = q_ref[j] - q[j]
-        integral[j] = anti_windup_step(gains[1, j], gains[3, j], error, saturated, integral[j], dt)
-    return effort
+) -> bool:
+    """Fill ACCELERATION, FRICTION and ERROR, then advance the reference model.
+
+    Return whether all inputs are valid (``are_bounded``); if not, ``memory`` (7, nv) is unchanged.
+    ACCELERATION [rad/s²] is a_ref + kp e + kd ė + ∫.
+    """
+    if not are_bounded(reference, state, dt, memory.shape[1]):
+        return False
+    (q_ref, v_ref, a_ref), (q, v) = reference, state
+    for j in range(memory.shape[1]):
+        kp, ki, kd, clamp = table[KP, j], table[KI, j], table[KD, j], table[CLAMP, j]
+        error, integral = q_ref[j] - q[j], memory[INTEGRAL, j]
+        memory[ERROR, j] = error
+        memory[ACCELERATION, j] = a_ref[j] + kp * error + kd * (v_ref[j] - v[j]) + integral
+        q_m, v_m, i_m = memory[Q_MODEL, j], memory[V_MODEL, j], memory[I_MODEL, j]
+        q_m, v_m, i_m = reference_model_step(
+            (kp, ki, kd, clamp), (q_ref[j], v_ref[j], a_ref[j]), (q_m, v_m, i_m), dt
+        )
+        memory[Q_MODEL, j], memory[V_MODEL, j], memory[I_MODEL, j] = q_m, v_m, i_m
+        friction = compensated_friction(table[VISCOUS, j], table[DRY, j], v_ref[j], v_m)
+        memory[FRICTION, j] = friction + table[INERTIA, j] * (kp * error + integral)
+    return True
 
 
-@compiled_for(MATRIX, MATRIX_OUT, VECTOR, VECTOR, VECTOR, NUMBER)
-def advance_reference_model(
-    gains: Matrix, model: Matrix, q_ref: Vector, v_ref: Vector, a_ref: Vector, dt: float
-) -> None:
-    """Advance the rows q_m, v_m, ∫_m (3, nv) of ``model`` by an implicit Euler step, in place.
+@compiled
+def reference_model_step(
+    gains: tuple[float, float, float, float],
+    reference: tuple[float, float, float],
+    model: tuple[float, float, float],
+    dt: float,
+) -> tuple[float, float, float]:
+    """Return q_m, v_m and ∫_m of a joint after an implicit Euler step.
 
     q̈_m = a_ref + kp (q_ref - q_m) + kd (v_ref - v_m) + ∫_m, and d∫_m/dt = ki (q_ref - q_m).
     """
-    for j in range(q_ref.size):
-        kp, ki, kd, clamp = gains[0, j], gains[1, j], gains[2, j], gains[3, j]
-        error = q_ref[j] - model[0, j]
-        forced = a_ref[j] + kp * error + kd * v_ref[j] + model[2, j] + dt * ki * error
-        model[1, j] = (model[1, j] + dt * forced) / (1.0 + dt * (kd + dt * (kp + dt * ki)))
-        model[0, j] += dt * model[1, j]
-        integral = model[2, j] + dt * ki * (q_ref[j] - model[0, j])
-        model[2, j] = clip(integral, -clamp, clamp)
+    (kp, ki, kd, clamp), (q_ref, v_ref, a_ref), (q, v, integral) = gains, reference, model
+    error = q_ref - q
+    forced = a_ref + kp * error + kd * v_ref + integral + dt * ki * error
+    v = (v + dt * forced) / (1.0 + dt * (kd + dt * (kp + dt * ki)))
+    q = q + dt * v
+    return q, v, clip(integral + dt * ki * (q_ref - q), -clamp, clamp)
 
 
-class ComputedTorque(Controller):
+@compiled_for(MATRIX, MATRIX_OUT, VECTOR, NUMBER, VECTOR, VECTOR_OUT)
+def clamped_effort(
+    table: Matrix, memory: Matrix, dynamics: Vector, dt: float, limit: Vector, effort: Vector
+) -> None:
+    """Write the efforts (nv,) [N·m], ``dynamics`` + FRICTION within ±limit; advance INTEGRAL."""
+    for j in range(effort.size):
+        effort[j] = dynamics[j] + memory[FRICTION, j]
+    integrals = table[KI], table[CLAMP], memory[ERROR], memory[INTEGRAL]
+    clamp_and_integrate(effort, limit, integrals, dt)
+
+
+class ComputedTorque(CompiledController):
     """tau = M(q) (a_ref + kp e + kd ė + ki ∫e dt) + C(q, v) v + g(q) + b v_ref + f s(v_m).
 
     e = q_ref - q, s(v) = clip(v / SLOW, ±1) (``FrictionCompensation``). M, C, g, viscous friction b
@@ -116,8 +144,7 @@ class ComputedTorque(Controller):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
-        self._integral: Vector = np.zeros(arm.nv)
-        self._reference_model: Matrix = np.zeros((3, arm.nv))
+        self._memory: Matrix = np.zeros((7, arm.nv))
 
     def reset(self, state: State) -> None:
         """Set the integral so that the first output is the measured effort.
@@ -126,67 +153,60 @@ class ComputedTorque(Controller):
         unknown (NaN), and for a joint with ki = 0. The reference model starts at rest at q.
         """
         state, _ = self.bounded_inputs(state, Reference.hold(state.q))
-        self._integral = np.zeros(self.arm.nv)
-        self._reference_model = np.stack([state.q, self._integral, self._integral])
+        self._memory = np.zeros((7, self.arm.nv))
+        self._memory[Q_MODEL] = state.q
         if np.isfinite(state.tau).all():
             tau = np.clip(state.tau, -MAX_VALUE, MAX_VALUE)
             braking = self.dynamics.rnea(state.q, state.v, -self.gains["kd"] * state.v)
             carried = np.linalg.solve(self.inertia(state.q), tau - braking)
             clamp = self.gains["i_clamp"]
-            self._integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
+            integral = np.where(self.gains["ki"] > 0, np.clip(carried, -clamp, clamp), 0.0)
+            self._memory[INTEGRAL] = integral
 
     @property
     def memory(self) -> Vector:
         """∫ [rad/s²], then q_m, v_m and ∫_m of the reference model, (4 nv,)."""
-        return np.concatenate([self._integral, self._reference_model.ravel()])
+        memory: Vector = self._memory[:ACCELERATION].flatten()
+        return memory
 
     def remember(self, memory: Vector) -> None:
         """Continue from a ``memory`` (4 nv,)."""
-        self._integral = memory[: self.arm.nv].copy()
-        self._reference_model = memory[self.arm.nv :].reshape(3, -1).copy()
+        self._memory[:ACCELERATION] = memory.reshape(4, -1)
 
     def clear_integral(self, joints: IntArray) -> None:
         """Set the integrals of some joints to 0."""
-        self._integral[joints] = 0.0
+        self._memory[INTEGRAL, joints] = 0.0
 
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._table: Matrix = np.stack([self.gains[p.name] for p in self.parameters])
-        self._store_friction()
+        self._store_table()
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
-        self._store_friction()
+        self._store_table()
 
     def inertia(self, q: Vector) -> Matrix:
         """Return M(q) + diag(b / kd) (nv, nv): effort per acceleration of kp e and the integral."""
-        inertia: Matrix = mass_matrix(self.arm, q) + np.diag(self._viscous_inertia)
+        inertia: Matrix = mass_matrix(self.arm, q) + np.diag(self._table[INERTIA])
         return inertia
 
-    def _store_friction(self) -> None:
-        """Store the friction compensation and b / kd, which is 0 where kd is."""
-        scale = self.controller_gains["friction_compensation"]
-        self._friction = FrictionCompensation(self.arm, scale)
-        kd, viscous = self.gains["kd"], self._friction.viscous
-        self._viscous_inertia = np.where(kd > 0, viscous / np.where(kd > 0, kd, 1.0), 0.0)
+    def _store_table(self) -> None:
+        """Store the table of gains; b / kd is 0 where kd is."""
+        friction = FrictionCompensation(self.arm, self.controller_gains["friction_compensation"])
+        viscous, kd = friction.viscous, self.gains["kd"]
+        inertia = np.where(kd > 0, viscous / np.where(kd > 0, kd, 1.0), 0.0)
+        gains = [self.gains[p.name] for p in self.parameters]
+        self._table: Matrix = np.stack([*gains, viscous, friction.dry, inertia])
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        a = commanded_acceleration(
-            self._table, self._integral, reference.q, reference.v, reference.a, state.q, state.v
-        )
-        advance_reference_model(
-            self._table, self._reference_model, reference.q, reference.v, reference.a, dt
-        )
-        stiffness = self.gains["kp"] * (reference.q - state.q) + self._integral
-        along = self._friction.effort(reference.v, self._reference_model[1])
-        friction = along + self._viscous_inertia * stiffness
-        tau = self.dynamics.rnea(state.q, state.v, a) + friction
-        effort = clamp_and_integrate(
-            self._table, self._integral, tau, self._limit, reference.q, state.q, dt
-        )
-        effort.flags.writeable = False
-        return Command(self.interface, effort, state.time)
+    def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
+        """Write the effort (nv,) [N·m]; return whether inputs are valid."""
+        table, memory, q, v = self._table, self._memory, state.q, state.v
+        if not commanded_acceleration(
+            table, memory, (reference.q, reference.v, reference.a), (q, v), dt
+        ):
+            return False
+        dynamics = self.dynamics.rnea(q, v, memory[ACCELERATION])
+        clamped_effort(table, memory, dynamics, dt, self._limit, effort)
+        return True

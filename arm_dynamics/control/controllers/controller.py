@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from math import hypot
+from math import hypot, nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.arrays import IntArray, Vector, as_readonly, check_float, check_vector
+from arm_dynamics.core.compiled_math import VECTOR, compiled
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.core.state import Command, Reference, State
@@ -32,6 +33,8 @@ MAX_VALUE = 1e30
 MOMENT = 2.0**-10
 """Time step from which the rate of change of a memory is computed [s]."""
 NO_MEMORY = as_readonly([])
+STATE, REFERENCE = (VECTOR,) * 2, (VECTOR,) * 3
+"""Kinds of q and v of a state, and of q, v and a of a reference, (nv,) each."""
 
 
 def _short(values: Vector) -> str:
@@ -294,6 +297,50 @@ class Controller(ABC):
         np.minimum(value, self._limit, out=value)
         value.flags.writeable = False
         return Command(self.interface, value, state.time)
+
+
+class CompiledController(Controller):
+    """A controller whose control law is one compiled function, which also checks its inputs.
+
+    Subclasses define ``compute`` instead of ``update``.
+    """
+
+    @abstractmethod
+    def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
+        """Write the effort (nv,) [N·m] within the effort limits; return whether inputs are valid.
+
+        With invalid inputs (``are_bounded``) the memory is unchanged.
+        """
+
+    def update(self, state: State, reference: Reference, dt: float) -> Command:
+        """Return the effort command (nv,) [N·m] within the effort limits."""
+        effort = np.empty(self._limit.size)
+        try:
+            valid = self.compute(effort, state, reference, dt)
+        except (TypeError, ValueError):  # of arrays of another size or type
+            valid = False
+        if not valid:
+            state, reference = self.bounded_inputs(state, reference, dt)
+            if not self.compute(effort, state, reference, dt):
+                effort.fill(nan)  # is rejected by every guard
+        effort.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
+        return Command(self.interface, effort, state.time)
+
+
+@compiled
+def are_bounded(
+    reference: tuple[Vector, Vector, Vector], state: tuple[Vector, Vector], dt: float, size: int
+) -> bool:
+    """Return whether all vectors have ``size`` entries within ±MAX_VALUE, and dt is valid."""
+    (q_ref, v_ref, a_ref), (q, v) = reference, state
+    valid = 0.0 <= dt < MAX_VALUE and size == q_ref.size == v_ref.size
+    if not (valid and size == a_ref.size == q.size == v.size):
+        return False
+    for j in range(size):  # a comparison with NaN is false
+        valid &= abs(q_ref[j]) <= MAX_VALUE and abs(v_ref[j]) <= MAX_VALUE
+        valid &= abs(a_ref[j]) <= MAX_VALUE
+        valid &= abs(q[j]) <= MAX_VALUE and abs(v[j]) <= MAX_VALUE
+    return valid
 
 
 def bounded_vector(name: str, value: ArrayLike, size: int) -> Vector:

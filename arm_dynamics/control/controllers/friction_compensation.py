@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.control.lqr_design.lqr_gain import coulomb, viscous_damping
-from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import VECTOR, clip, compiled_for
+from arm_dynamics.core.compiled_math import clip, compiled
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -19,8 +18,9 @@ FRICTION_COMPENSATION = Parameter(
 
 
 class FrictionCompensation:
-    """Friction b v + f clip(v / SLOW, ±1) of a controller's model.
+    """Friction b v + f clip(v / SLOW, ±1) of a controller's model (``compensated_friction``).
 
+    ``viscous`` and ``dry`` (nv,) are the compensated b and f.
     v is a velocity of the reference, not of the arm. Errors of b and f are then disturbances, not
     feedback: they cause neither oscillation nor a limit cycle, and stability does not depend on
     them. At rest the compensation is 0.
@@ -43,15 +43,8 @@ class FrictionCompensation:
             viscous = np.where(dry > 0, viscous, 0.0)
         self.viscous, self.dry = scale * viscous, scale * dry
 
-    def effort(self, v: Vector, direction: Vector | None = None) -> Vector:
-        """Return b v + f clip(direction / SLOW, ±1) (nv,) [N·m]; direction [rad/s]: default v."""
-        return friction_effort(self.viscous, self.dry, v, v if direction is None else direction)
 
-
-@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR)
-def friction_effort(viscous: Vector, dry: Vector, v: Vector, direction: Vector) -> Vector:
-    """Return b v + f clip(direction / SLOW, ±1) (nv,) [N·m]; velocities (nv,) [rad/s]."""
-    effort = np.empty(v.size)
-    for j in range(v.size):
-        effort[j] = viscous[j] * v[j] + dry[j] * clip(direction[j] / SLOW, -1.0, 1.0)
-    return effort
+@compiled
+def compensated_friction(viscous: float, dry: float, v: float, direction: float) -> float:
+    """Return b v + f clip(direction / SLOW, ±1) [N·m] of one joint; velocities [rad/s]."""
+    return viscous * v + dry * clip(direction / SLOW, -1.0, 1.0)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from arm_dynamics.control.controllers.controller import Controller
+from arm_dynamics.control.controllers.controller import (
+    REFERENCE,
+    STATE,
+    CompiledController,
+    are_bounded,
+)
+from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, clip, compiled_for
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import Reference, State
 
 
-class GravityCompensation(Controller):
+class GravityCompensation(CompiledController):
     """tau = g(q) - d v, with the gravity torque g of the controller's model.
 
     The reference is ignored.
@@ -25,8 +32,28 @@ class GravityCompensation(Controller):
         Parameter("d", 0.0, "N·m·s/rad", "added damping", lower=0, upper=1e6),
     )
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        effort = self.dynamics.gravity(state.q) - self.gains["d"] * state.v
-        return self.effort_command(effort, state)
+    def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
+        """Write the effort (nv,) [N·m]; return whether inputs are valid."""
+        valid: bool = damped_gravity(
+            self.dynamics.gravity(state.q), self.gains["d"],
+            (reference.q, reference.v, reference.a), (state.q, state.v), dt, self._limit, effort,
+        )  # fmt: skip
+        return valid
+
+
+@compiled_for(VECTOR, VECTOR, REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
+def damped_gravity(
+    gravity: Vector,
+    damping: Vector,
+    reference: tuple[Vector, Vector, Vector],
+    state: tuple[Vector, Vector],
+    dt: float,
+    limit: Vector,
+    effort: Vector,
+) -> bool:
+    """Write g - d v within ±limit (nv,) [N·m]; return whether all inputs are valid."""
+    if not are_bounded(reference, state, dt, effort.size):
+        return False
+    for j in range(effort.size):
+        effort[j] = clip(gravity[j] - damping[j] * state[1][j], -limit[j], limit[j])
+    return True

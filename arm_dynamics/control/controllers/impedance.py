@@ -8,14 +8,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.controller import AXES, Gains
-from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
+from arm_dynamics.control.controllers.controller import AXES, STATE, Gains
+from arm_dynamics.control.controllers.friction_compensation import compensated_friction
+from arm_dynamics.control.controllers.task_space_base import (
+    TaskSpaceController,
+    joint_acceleration,
+)
 from arm_dynamics.core.arrays import IntArray, Matrix, Vector
-from arm_dynamics.core.compiled_math import INDICES, MATRIX, NUMBER, VECTOR, compiled_for
+from arm_dynamics.core.compiled_math import (
+    INDICES,
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled_for,
+)
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.small_matrices import damped_pseudoinverse, matvec
-from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import POSE, pose_error, scaled_rows
+from arm_dynamics.core.state import State
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import POSE, TOOL, pose_error, scaled_rows
 from arm_dynamics.dynamics.kinematics.tool_motion import damping_rate, operational_inertia
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
@@ -107,28 +119,27 @@ class Impedance(TaskSpaceController):
                 damping[damper] = root
         return damping
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        goal, clik, q, v = self.reachable_reference(reference, dt), self.clik, state.q, state.v
-        at, tool, joint, once = (
-            self.tool.motion(q, v),
-            self.axis_gains,
-            self.gains,
-            self.controller_gains,
-        )
-        effort = impedance_effort(
-            (at.position, at.rotation), at.twist, at.jacobian,
-            (goal.position, goal.rotation), goal.twist, goal.wrench,
-            (tool["stiffness"], tool["damping"]),
+    def set_gains(self, gains: Gains) -> None:
+        """Set gains; the memory stays. Errors as in Controller."""
+        super().set_gains(gains)
+        damping = self.controller_gains["mass_proportional_damping"]
+        self._rates = np.zeros(self.arm.nv), np.full(self.arm.nv, damping)
+        self._acceleration = np.zeros(self.arm.nv)
+        axes, joints = [*self.axis_gains.values()], [*self.gains.values()]
+        self._tables = np.stack(axes), np.stack(joints)
+
+    def track(self, effort: Vector, state: State, wrench: Vector, dt: float) -> None:
+        """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
+        del dt
+        q, v, clik, friction, a = state.q, state.v, self.clik, self.friction, self._acceleration
+        joint_acceleration((q, v), clik.joints, self._rates, self._rates[0], a)
+        threshold = self.controller_gains["singular_value_threshold"] * clik.reach
+        impedance_efforts(
+            self.tool.motion(q, v)[:], (q, v),
+            (self.dynamics.rnea(q, v, a), friction.viscous, friction.dry),
+            (*clik.pose, clik.joints, clik.motion, wrench), self._tables,
+            (clik.scale, clik.axes, threshold), (self._limit, effort),
         )  # fmt: skip
-        damping = once["mass_proportional_damping"] * (goal.v - v)
-        effort += self.dynamics.rnea(q, v, goal.a + damping) + self.friction.effort(goal.v)
-        effort += nullspace_effort(
-            (q, v - goal.v, goal.q), (joint["posture_stiffness"], joint["posture_damping"]),
-            at.jacobian, clik.scale, clik.axes, once["singular_value_threshold"] * clik.reach,
-        )  # fmt: skip
-        return self.effort_command(effort, state)
 
 
 def default_stiffness(arm: ArmModel) -> Vector:
@@ -145,41 +156,56 @@ def default_stiffness(arm: ArmModel) -> Vector:
     return stiffness
 
 
-@compiled_for(POSE, VECTOR, MATRIX, POSE, VECTOR, VECTOR, (VECTOR, VECTOR))
-def impedance_effort(
-    pose: tuple[Vector, Matrix],
-    twist: Vector,
-    jacobian: Matrix,
-    pose_ref: tuple[Vector, Matrix],
-    twist_ref: Vector,
-    wrench: Vector,
-    gains: tuple[Vector, Vector],
-) -> Vector:
-    """Return Jᵀ (K e + D ė + w) (nv,); poses are position and rotation, gains diag K and D."""
-    stiffness, damping = gains
-    force = pose_error(pose, pose_ref)
-    for i in range(6):
-        force[i] = stiffness[i] * force[i] + damping[i] * (twist_ref[i] - twist[i]) + wrench[i]
-    return matvec(jacobian.T, force)
+@compiled_for(
+    TOOL, STATE, (VECTOR,) * 3, (*POSE, MATRIX, MATRIX, VECTOR), (MATRIX, MATRIX),
+    (VECTOR, INDICES, NUMBER), (VECTOR, VECTOR_OUT),
+)  # fmt: skip
+def impedance_efforts(
+    tool: tuple[Vector, Matrix, Matrix, Vector],
+    state: tuple[Vector, Vector],
+    dynamics: tuple[Vector, Vector, Vector],
+    goal: tuple[Vector, Matrix, Matrix, Matrix, Vector],
+    gains: tuple[Matrix, Matrix],
+    controlled: tuple[Vector, IntArray, float],
+    result: tuple[Vector, Vector],
+) -> None:
+    """Write the effort within the limit.
 
+    Jᵀ (K e + D ė + w) + Nᵀ (K_0 (q_r - q) + D_0 (q̇_r - q̇)), inverse dynamics and friction.
 
-@compiled_for((VECTOR, VECTOR, VECTOR), (VECTOR, VECTOR), MATRIX, VECTOR, INDICES, NUMBER)
-def nullspace_effort(
-    joints: tuple[Vector, Vector, Vector],
-    gains: tuple[Vector, Vector],
-    jacobian: Matrix,
-    scale: Vector,
-    axes: IntArray,
-    threshold: float,
-) -> Vector:
-    """Return Nᵀ (K (q_r - q) - D q̇) (nv,).
+    Parameters
+    ----------
+    tool : tuple
+        ``ToolMotion`` of the measured state.
+    state : tuple
+        q and q̇ (nv,).
+    dynamics : tuple
+        Inverse dynamics, and the viscous and dry friction (nv,) compensated.
+    goal : tuple
+        Position (3,) and rotation (3, 3), ``joints`` and ``motion`` of ``ClosedLoopIk``, wrench.
+    gains : tuple
+        Rows of the axes (2, 6), K and D, and of the joints (2, nv), K_0 and D_0.
+    controlled : tuple
+        Scale (6,) of the axes, indices of the controlled ones, threshold of singular values [m].
+    result : tuple
+        Effort limits and efforts (nv,) [N·m].
 
-    ``joints`` are q, q̇ and q_r, ``gains`` the diagonals of K and D.
     """
-    (q, v, q_ref), (stiffness, damping) = joints, gains
-    effort = np.empty(q.size)
+    (position, rotation, jacobian, _), (q, v), (tau, viscous, dry) = tool, state, dynamics
+    position_ref, rotation_ref, joints, motion, wrench = goal
+    (axis, joint), (scale, axes, threshold), (limit, effort) = gains, controlled, result
+    twist, posture = matvec(jacobian, v), np.empty(q.size)
+    force = pose_error((position, rotation), (position_ref, rotation_ref))
+    for i in range(6):
+        force[i] = axis[0, i] * force[i] + axis[1, i] * (motion[0, i] - twist[i]) + wrench[i]
     for i in range(q.size):
-        effort[i] = stiffness[i] * (q_ref[i] - q[i]) - damping[i] * v[i]
+        slower = joints[1, i] - v[i]
+        posture[i] = joint[0, i] * (joints[0, i] - q[i]) + joint[1, i] * slower
     J = scaled_rows(jacobian, scale, axes)
     inverse, _ = damped_pseudoinverse(J, threshold)
-    return effort - matvec(J.T, matvec(inverse.T, effort))
+    at_tool, seen = matvec(jacobian.T, force), matvec(J.T, matvec(inverse.T, posture))
+    for i in range(q.size):
+        v_ref = joints[1, i]
+        friction = compensated_friction(viscous[i], dry[i], v_ref, v_ref)
+        desired = at_tool[i] + tau[i] + friction + posture[i] - seen[i]
+        effort[i] = clip(desired, -limit[i], limit[i])

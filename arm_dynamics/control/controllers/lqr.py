@@ -6,10 +6,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.controller import Controller, Gains
+from arm_dynamics.control.controllers.controller import (
+    REFERENCE,
+    STATE,
+    CompiledController,
+    Gains,
+    are_bounded,
+)
 from arm_dynamics.control.controllers.friction_compensation import (
     FRICTION_COMPENSATION,
     FrictionCompensation,
+    compensated_friction,
 )
 from arm_dynamics.control.lqr_design.gain_table import GainTable
 from arm_dynamics.control.lqr_design.lqr_gain import (
@@ -18,9 +25,17 @@ from arm_dynamics.control.lqr_design.lqr_gain import (
     lqr_gain,
 )
 from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.compiled_math import (
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled_for,
+)
 from arm_dynamics.core.errors import CommandRejected, InvalidValue
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -30,7 +45,35 @@ MAX_RATE = 400.0
 """Maximum rate of the loop with these weights [1/s], for control periods up to about 2 ms."""
 
 
-class Lqr(Controller):
+@compiled_for(VECTOR, MATRIX, (VECTOR, VECTOR), REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
+def lqr_efforts(
+    along: Vector,
+    gain: Matrix,
+    friction: tuple[Vector, Vector],
+    reference: tuple[Vector, Vector, Vector],
+    state: tuple[Vector, Vector],
+    dt: float,
+    limit: Vector,
+    effort: Vector,
+) -> bool:
+    """Write ``along`` + F(v_ref) + K (x_ref - x) within ±limit (nv,) [N·m].
+
+    Return whether all inputs are valid (``are_bounded``). ``gain`` is K (nv, 2 nv), ``friction``
+    viscous and dry friction, (nv,) each.
+    """
+    if not are_bounded(reference, state, dt, effort.size):
+        return False
+    (q_ref, v_ref, _), (q, v), n = reference, state, effort.size
+    viscous, dry = friction
+    for i in range(n):
+        desired = along[i] + compensated_friction(viscous[i], dry[i], v_ref[i], v_ref[i])
+        for j in range(n):
+            desired += gain[i, j] * (q_ref[j] - q[j]) + gain[i, n + j] * (v_ref[j] - v[j])
+        effort[i] = clip(desired, -limit[i], limit[i])
+    return True
+
+
+class Lqr(CompiledController):
     """tau = tau* - K (x - x_ref),  x = (q, v),  tau* = M a_ref + C v_ref + g + F(v_ref) at x_ref.
 
     F is the friction compensation (``FrictionCompensation``).
@@ -96,8 +139,8 @@ class Lqr(Controller):
         self._table = table
 
     def _update_model(self) -> None:
-        scale = self.controller_gains["friction_compensation"]
-        self._friction = FrictionCompensation(self.arm, scale)
+        friction = FrictionCompensation(self.arm, self.controller_gains["friction_compensation"])
+        self._friction = friction.viscous, friction.dry
         self._last: tuple[Vector, Matrix] | None = None
         if self._table is not None and not self._table.matches(self.arm, self.weights):
             self._table = None
@@ -120,8 +163,8 @@ class Lqr(Controller):
                 raise CommandRejected(str(error)) from error
         return self._last[1]
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits.
+    def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
+        """Write the effort (nv,) [N·m]; return whether inputs are valid.
 
         Raises
         ------
@@ -129,11 +172,13 @@ class Lqr(Controller):
             At a reference that no gain stabilizes.
 
         """
-        state, reference = self.bounded_inputs(state, reference, dt)
-        along = self.dynamics.rnea(reference.q, reference.v, reference.a)
-        along = along + self._friction.effort(reference.v)
-        error = np.concatenate([reference.q - state.q, reference.v - state.v])
-        return self.effort_command(along + self.gain(reference.q) @ error, state)
+        q, v, a = reference.q, reference.v, reference.a
+        along = self.dynamics.rnea(q, v, a)
+        valid: bool = lqr_efforts(
+            along, self.gain(q), self._friction, (q, v, a), (state.q, state.v), dt, self._limit,
+            effort,
+        )  # fmt: skip
+        return valid
 
     def default_gains(self) -> Gains:
         """Return weights of uniform bandwidth at the initial configuration."""

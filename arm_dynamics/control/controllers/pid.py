@@ -8,14 +8,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.controller import MOMENT, Controller, Gains
-from arm_dynamics.control.controllers.friction_compensation import FrictionCompensation
+from arm_dynamics.control.controllers.controller import (
+    MOMENT,
+    REFERENCE,
+    STATE,
+    CompiledController,
+    Gains,
+    are_bounded,
+)
+from arm_dynamics.control.controllers.friction_compensation import (
+    FrictionCompensation,
+    compensated_friction,
+)
 from arm_dynamics.core.arrays import IntArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import (
     MATRIX,
     MATRIX_OUT,
     NUMBER,
     VECTOR,
+    VECTOR_OUT,
     clip,
     compiled,
     compiled_for,
@@ -34,8 +45,8 @@ DAMPING = 1.6
 """Damping ratio times 2."""
 FEEDFORWARD = "ff_acceleration_scale"
 """Gain of the feedforward along the reference, which needs accelerations."""
-FILTER, LIMIT = 4, 6
-"""Rows of d_filter and of the effort limit in the table of gains."""
+FILTER, VISCOUS, DRY = 4, 6, 7
+"""Rows of d_filter and of the compensated friction in the table of gains."""
 
 
 def uniform_bandwidth(arm: ArmModel, desired: float, max_rate: float) -> tuple[float, Vector]:
@@ -88,34 +99,39 @@ def pid_effort(
     return effort, clip(after, -i_clamp, i_clamp), filtered
 
 
-@compiled_for(MATRIX, MATRIX_OUT, *[VECTOR] * 5, NUMBER)
+@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, VECTOR, NUMBER, VECTOR, VECTOR_OUT)
 def pid_efforts(
     table: Matrix,
     memory: Matrix,
+    reference: tuple[Vector, Vector, Vector],
+    state: tuple[Vector, Vector],
     feedforward: Vector,
-    q_ref: Vector,
-    v_ref: Vector,
-    q: Vector,
-    v: Vector,
     dt: float,
-) -> Vector:
-    """Return the efforts (nv,) [N·m]; changes ``memory`` (2, nv), integral and v_f, in place.
+    limit: Vector,
+    effort: Vector,
+) -> bool:
+    """Write the efforts (nv,) [N·m] within ±limit; return whether all inputs are valid.
 
-    The rows of ``table`` (7, nv) are the parameters of ``Pid`` in their order, then the limit.
+    Valid is ``are_bounded``. The rows of ``table`` (8, nv) are the parameters of ``Pid`` in their
+    order, and the viscous and dry friction compensated in addition to ``feedforward`` (nv,).
+    ``memory`` (2, nv), integral and v_f, changes in place if the inputs are valid.
     """
-    effort = np.empty(q.size)
-    for j in range(q.size):
+    if not are_bounded(reference, state, dt, effort.size):
+        return False
+    (q_ref, v_ref, _), (q, v) = reference, state
+    for j in range(effort.size):
         gains = (
             table[0, j], table[1, j], table[2, j], table[3, j], table[FILTER, j], table[5, j],
         )  # fmt: skip
+        friction = compensated_friction(table[VISCOUS, j], table[DRY, j], v_ref[j], v_ref[j])
         effort[j], memory[0, j], memory[1, j] = pid_effort(
-            gains, table[LIMIT, j], feedforward[j],
+            gains, limit[j], feedforward[j] + friction,
             (q_ref[j], v_ref[j]), (q[j], v[j]), (memory[0, j], memory[1, j]), dt,
         )  # fmt: skip
-    return effort
+    return True
 
 
-class Pid(Controller):
+class Pid(CompiledController):
     """tau = kp e + ki ∫e dt + kd (s v_ref - v_f) + feedforward,  e = q_ref - q.
 
     v_f is the measured velocity after a first-order filter: the derivative acts on the measurement,
@@ -189,39 +205,37 @@ class Pid(Controller):
         constant = np.where(lag > 0, filtered, state.v)
         after, table = np.stack([integral, constant]), self._table.copy()
         table[FILTER] = inf  # v_f stays constant during the integration
-        effort = pid_efforts(
-            table, after, self.feedforward(state, reference),
-            reference.q, reference.v, state.q, state.v, MOMENT,
+        effort = np.empty(lag.size)
+        pid_efforts(
+            table, after, (reference.q, reference.v, reference.a), (state.q, state.v),
+            self.feedforward(state, reference), MOMENT, self._limit, effort,
         )  # fmt: skip
         effort.flags.writeable = False
         change = np.divide(state.v - constant, lag, out=np.zeros_like(lag), where=lag > 0)
         rate = np.concatenate([(after[0] - integral) / MOMENT, change])
         return Command(self.interface, effort, state.time), rate
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        effort = pid_efforts(
-            self._table, self._memory, self.feedforward(state, reference),
-            reference.q, reference.v, state.q, state.v, dt,
+    def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
+        """Write the effort (nv,) [N·m]; return whether inputs are valid."""
+        valid: bool = pid_efforts(
+            self._table, self._memory, (reference.q, reference.v, reference.a), (state.q, state.v),
+            self.feedforward(state, reference), dt, self._limit, effort,
         )  # fmt: skip
-        effort.flags.writeable = False
-        return Command(self.interface, effort, state.time)
+        return valid
 
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
         rows = [self.gains[p.name] for p in Pid.parameters]
-        self._table: Matrix = np.stack([*rows, self._limit])
-
-    def bound_effort(self, bound: Vector | None) -> None:
-        """Limit the effort as Controller; the integral does not wind up beyond it."""
-        super().bound_effort(bound)
-        self._table[LIMIT] = self._limit
+        self._table: Matrix = np.stack([*rows, *self.compensated_rows()])
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
-        """Return the effort (nv,) [N·m] added to the PID: 0."""
+        """Return the effort (nv,) [N·m] added to PID and friction compensation: 0."""
         return self._zero
+
+    def compensated_rows(self) -> Matrix:
+        """Return viscous and dry friction (2, nv) that are compensated: 0."""
+        return np.zeros((2, self.arm.nv))
 
     def clear_integral(self, joints: IntArray) -> None:
         """Set the integrals of some joints to 0."""
@@ -264,20 +278,26 @@ class PidGravity(Pid):
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""
         super().set_gains(gains)
-        self._scale = self.gains[FEEDFORWARD]
-        self._has_feedforward = bool(self._scale.any())
-        self._friction = FrictionCompensation(self.arm)
+        scale = self.gains[FEEDFORWARD]
+        self._is_complete, self._has_none = bool((scale == 1.0).all()), not scale.any()
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
-        self._friction = FrictionCompensation(arm)
+        self._table[VISCOUS:] = self.compensated_rows()
+
+    def compensated_rows(self) -> Matrix:
+        """Return s times the friction of the model, viscous and dry (2, nv)."""
+        friction = FrictionCompensation(self.arm)
+        rows: Matrix = self.gains[FEEDFORWARD] * np.stack([friction.viscous, friction.dry])
+        return rows
 
     def feedforward(self, state: State, reference: Reference) -> Vector:
-        """Return g(q) + s (M(q) a_ref + C(q, v_ref) v_ref + F(v_ref)) (nv,) [N·m]."""
-        gravity = self.dynamics.gravity(state.q)
-        if not self._has_feedforward or not (reference.a.any() or reference.v.any()):
-            return gravity
+        """Return g(q) + s (M(q) a_ref + C(q, v_ref) v_ref) (nv,) [N·m], without friction."""
+        if self._has_none:
+            return self.dynamics.gravity(state.q)
         along = self.dynamics.rnea(state.q, reference.v, reference.a)
-        friction = self._friction.effort(reference.v)
-        return gravity + self._scale * (along - gravity + friction)
+        if self._is_complete:
+            return along
+        gravity = self.dynamics.gravity(state.q)
+        return gravity + self.gains[FEEDFORWARD] * (along - gravity)

@@ -6,10 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.control.controllers.anti_windup import clamp_and_integrate
+from arm_dynamics.control.controllers.friction_compensation import compensated_friction
+from arm_dynamics.control.controllers.task_space_base import (
+    TaskSpaceController,
+    joint_acceleration,
+)
+from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.compiled_math import MATRIX, NUMBER, VECTOR, VECTOR_OUT, compiled_for
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import State
 
 BANDWIDTH = 20.0
 """Natural frequency of the joints' loops without given gains [rad/s]."""
@@ -38,20 +44,46 @@ class ResolvedRate(TaskSpaceController):
         Parameter("ki", BANDWIDTH**3 / 6, "1/s³", "integral gain", lower=0, upper=1e8, order=3),
     )
     _integral: Vector
+    _acceleration: Vector
 
     def reset(self, state: State) -> None:
         """Start at the measured state with integral 0."""
         super().reset(state)
-        self._integral = np.zeros(self.arm.nv)
+        self._integral, self._acceleration = np.zeros((2, self.arm.nv))
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        goal = self.reachable_reference(reference, dt)
-        gains, error = self.gains, goal.q - state.q
-        a = goal.a + gains["kd"] * (goal.v - state.v) + gains["kp"] * error + self._integral
-        desired = self.dynamics.rnea(state.q, state.v, a) + self.friction.effort(goal.v)
-        command = self.effort_command(desired, state)
-        free = np.array_equal(desired, command.value) | (self._integral * error < 0)
-        self._integral = np.where(free, self._integral + dt * gains["ki"] * error, self._integral)
-        return command
+    def track(self, effort: Vector, state: State, wrench: Vector, dt: float) -> None:
+        """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
+        del wrench
+        gains, friction, joints, a = self.gains, self.friction, self.clik.joints, self._acceleration
+        joint_acceleration(
+            (state.q, state.v), joints, (gains["kp"], gains["kd"]), self._integral, a
+        )
+        dynamics = self.dynamics.rnea(state.q, state.v, a)
+        resolved_rate_efforts(
+            (dynamics, friction.viscous, friction.dry), joints, state.q, gains["ki"],
+            (self._integral, dt), (self._limit, effort),
+        )  # fmt: skip
+
+
+@compiled_for((VECTOR,) * 3, MATRIX, VECTOR, VECTOR, (VECTOR_OUT, NUMBER), (VECTOR, VECTOR_OUT))
+def resolved_rate_efforts(
+    dynamics: tuple[Vector, Vector, Vector],
+    joints: Matrix,
+    q: Vector,
+    ki: Vector,
+    integration: tuple[Vector, float],
+    result: tuple[Vector, Vector],
+) -> None:
+    """Write the effort within the limit, and advance the integral in place.
+
+    ``dynamics``: inverse dynamics, and the viscous and dry friction (nv,) compensated; ``joints``:
+    rows of ``ClosedLoopIk``; ``integration``: integral (nv,) and dt; ``result``: limits and
+    efforts (nv,) [N·m].
+    """
+    (tau, viscous, dry), (integral, dt), (limit, effort) = dynamics, integration, result
+    error, clamp = np.empty(q.size), np.empty(q.size)
+    for i in range(q.size):
+        v_ref = joints[1, i]
+        effort[i] = tau[i] + compensated_friction(viscous[i], dry[i], v_ref, v_ref)
+        error[i], clamp[i] = joints[0, i] - q[i], np.inf
+    clamp_and_integrate(effort, limit, (ki, clamp, error, integral), dt)

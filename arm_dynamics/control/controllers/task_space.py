@@ -7,22 +7,34 @@ from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.anti_windup import anti_windup_steps
-from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
+from arm_dynamics.control.controllers.anti_windup import clamp_and_integrate
+from arm_dynamics.control.controllers.controller import STATE, Gains
+from arm_dynamics.control.controllers.friction_compensation import compensated_friction
+from arm_dynamics.control.controllers.task_space_base import (
+    TaskSpaceController,
+    joint_acceleration,
+)
 from arm_dynamics.core.arrays import IntArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import (
     INDICES,
     MATRIX,
     NUMBER,
     VECTOR,
+    VECTOR_OUT,
     compiled,
     compiled_for,
     is_finite,
 )
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.small_matrices import matmul, matmul_transposed, matvec, solve_spd
-from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.kinematics.closed_loop_ik import POSE, pose_error, scaled_rows
+from arm_dynamics.core.small_matrices import (
+    matmul,
+    matmul_transposed,
+    matvec,
+    solve_spd,
+    symmetric_from_upper,
+)
+from arm_dynamics.core.state import State
+from arm_dynamics.dynamics.kinematics.closed_loop_ik import POSE, TOOL, pose_error, scaled_rows
 
 BANDWIDTH = 20.0
 """Natural frequency of tool and posture without given gains [rad/s]."""
@@ -69,66 +81,85 @@ class TaskSpace(TaskSpaceController):
         super().reset(state)
         self._integral = np.zeros(self.arm.nv)
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        goal, clik, q, v = self.reachable_reference(reference, dt), self.clik, state.q, state.v
-        at, tool, joint = self.tool.motion(q, v), self.axis_gains, self.gains
-        a = tool_acceleration(
-            (at.position, at.rotation), at.twist, at.drift,
-            (goal.position, goal.rotation), goal.twist, goal.acceleration, (tool["p"], tool["d"]),
-        )  # fmt: skip
-        posture = joint_acceleration(
-            q, v, goal.q, goal.v, goal.a, joint["posture_p"], joint["posture_d"]
-        )
+    def set_gains(self, gains: Gains) -> None:
+        """Set gains; the memory stays. Errors as in Controller."""
+        super().set_gains(gains)
+        axes, joints = [*self.axis_gains.values()], [*self.gains.values()]
+        self._tables = np.stack(axes), np.stack(joints)
+
+    def track(self, effort: Vector, state: State, wrench: Vector, dt: float) -> None:
+        """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
+        q, v, clik, friction = state.q, state.v, self.clik, self.friction
+        upper = self.dynamics.upper_mass_matrix(q)
+        bias = self.dynamics.rnea(q, v, self._integral)
         threshold = self.controller_gains["singular_value_threshold"] * clik.reach
-        effort = operational_effort(
-            self.dynamics.mass_matrix(q), self.dynamics.rnea(q, v, self._integral), at.jacobian,
-            (a, posture, goal.wrench), clik.scale, clik.axes, threshold,
+        operational_efforts(
+            self.tool.motion(q, v)[:], (q, v), (upper, bias, friction.viscous, friction.dry),
+            (*clik.pose, clik.joints, clik.motion, wrench), self._tables,
+            (clik.scale, clik.axes, threshold), (self._integral, dt), (self._limit, effort),
         )  # fmt: skip
-        effort += self.friction.effort(goal.v)
-        command = self.effort_command(effort, state)
-        saturated = not np.array_equal(effort, command.value)
-        # with a wrench the integral would push back, and hunt against dry friction
-        free = 0.0 if goal.wrench.any() else dt
-        self._integral = anti_windup_steps(
-            joint["ki"], joint["i_clamp"], goal.q - q, saturated, self._integral, free
-        )
-        return command
 
 
-@compiled_for(POSE, VECTOR, VECTOR, POSE, VECTOR, VECTOR, (VECTOR, VECTOR))
-def tool_acceleration(
-    pose: tuple[Vector, Matrix],
-    twist: Vector,
-    drift: Vector,
-    pose_ref: tuple[Vector, Matrix],
-    twist_ref: Vector,
-    acceleration_ref: Vector,
-    gains: tuple[Vector, Vector],
-) -> Vector:
-    """Return ẍ_r + d ė + p e minus the drift J̇ q̇ (6,).
+@compiled_for(
+    TOOL, STATE, (MATRIX, VECTOR, VECTOR, VECTOR), (*POSE, MATRIX, MATRIX, VECTOR),
+    (MATRIX, MATRIX), (VECTOR, INDICES, NUMBER), (VECTOR_OUT, NUMBER), (VECTOR, VECTOR_OUT),
+)  # fmt: skip
+def operational_efforts(
+    tool: tuple[Vector, Matrix, Matrix, Vector],
+    state: tuple[Vector, Vector],
+    dynamics: tuple[Matrix, Vector, Vector, Vector],
+    goal: tuple[Vector, Matrix, Matrix, Matrix, Vector],
+    gains: tuple[Matrix, Matrix],
+    controlled: tuple[Vector, IntArray, float],
+    integration: tuple[Vector, float],
+    result: tuple[Vector, Vector],
+) -> None:
+    """Write the effort within the limit, and advance the integral in place.
 
-    Poses are position and rotation, ``gains`` p and d.
+    Parameters
+    ----------
+    tool : tuple
+        ``ToolMotion`` of the measured state.
+    state : tuple
+        q and q̇ (nv,).
+    dynamics : tuple
+        Upper triangle of M (nv, nv), bias h (nv,), viscous and dry friction (nv,) compensated.
+    goal : tuple
+        Position (3,) and rotation (3, 3), ``joints`` and ``motion`` of ``ClosedLoopIk``, wrench.
+    gains : tuple
+        Rows of the axes (2, 6) and of the joints (4, nv): the parameters.
+    controlled : tuple
+        Scale (6,) of the axes, indices of the controlled ones, threshold of singular values [m].
+    integration : tuple
+        Integral (nv,) [rad/s²] and dt [s].
+    result : tuple
+        Effort limits and efforts (nv,) [N·m].
+
     """
-    (p, d), a = gains, pose_error(pose, pose_ref)
+    (position, rotation, J, drift), (q, v), (upper, bias, viscous, dry) = tool, state, dynamics
+    position_ref, rotation_ref, joints, motion, wrench = goal
+    (axis, joint), (scale, axes, threshold), (integral, dt) = gains, controlled, integration
+    limit, effort = result
+    twist, error = matvec(J, v), pose_error((position, rotation), (position_ref, rotation_ref))
+    a, posture = np.empty(6), np.empty(q.size)
     for i in range(6):
-        a[i] = acceleration_ref[i] + d[i] * (twist_ref[i] - twist[i]) + p[i] * a[i] - drift[i]
-    return a
-
-
-@compiled_for(VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
-def joint_acceleration(
-    q: Vector, v: Vector, q_ref: Vector, v_ref: Vector, a_ref: Vector, p: Vector, d: Vector
-) -> Vector:
-    """Return q̈_r + d (q̇_r - q̇) + p (q_r - q) (nv,)."""
-    a = np.empty(q.size)
+        feedback = axis[1, i] * (motion[0, i] - twist[i]) + axis[0, i] * error[i]
+        a[i] = motion[1, i] + feedback - drift[i]
+    joint_acceleration(state, joints, (joint[0], joint[1]), np.zeros(q.size), posture)
+    M = symmetric_from_upper(upper)
+    desired = operational_effort(M, bias, J, (a, posture, wrench), scale, axes, threshold)
+    away = np.empty(q.size)
     for i in range(q.size):
-        a[i] = a_ref[i] + d[i] * (v_ref[i] - v[i]) + p[i] * (q_ref[i] - q[i])
-    return a
+        v_ref = joints[1, i]
+        effort[i] = desired[i] + compensated_friction(viscous[i], dry[i], v_ref, v_ref)
+        away[i] = joints[0, i] - q[i]
+    # with a wrench the integral would push back, and hunt against dry friction
+    for i in range(6):
+        dt = dt if wrench[i] == 0.0 else 0.0
+    clamp_and_integrate(effort, limit, (joint[2], joint[3], away, integral), dt)
 
 
-@compiled_for(MATRIX, VECTOR, MATRIX, (VECTOR, VECTOR, VECTOR), VECTOR, INDICES, NUMBER)
+@compiled
 def operational_effort(
     M: Matrix,
     bias: Vector,

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import ClassVar
 
 import numpy as np
 
-from arm_dynamics.control.controllers.controller import NO_MEMORY, Controller, Gains
+from arm_dynamics.control.controllers.controller import (
+    NO_MEMORY,
+    REFERENCE,
+    STATE,
+    CompiledController,
+    Gains,
+    are_bounded,
+)
 from arm_dynamics.control.controllers.friction_compensation import (
     FRICTION_COMPENSATION,
     FrictionCompensation,
+    compensated_friction,
 )
 from arm_dynamics.control.controllers.pid import DAMPING, FEEDFORWARD, uniform_bandwidth
 from arm_dynamics.control.lqr_design.lqr_gain import viscous_damping
 from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.compiled_math import (
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled_for,
+)
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
@@ -28,7 +45,34 @@ MAX_ITERATIONS, CONVERGENCE_TOLERANCE = 100, 1e-13
 """Iterations of effort and acceleration in continuous time, and their relative tolerance."""
 
 
-class VelocityPid(Controller):
+@compiled_for(MATRIX, (VECTOR, VECTOR), REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
+def velocity_pid_efforts(
+    table: Matrix,
+    dynamics: tuple[Vector, Vector],
+    reference: tuple[Vector, Vector, Vector],
+    state: tuple[Vector, Vector],
+    dt: float,
+    limit: Vector,
+    effort: Vector,
+) -> bool:
+    """Write tau of ``VelocityPid`` without ka a within ±limit; return whether inputs are valid.
+
+    The rows of ``table`` (7, nv) are kv, kx, ka, s_a, s, and the friction that is compensated,
+    viscous and dry. ``dynamics``: g(q) and the inverse dynamics of the reference (nv,).
+    """
+    if not are_bounded(reference, state, dt, effort.size):
+        return False
+    (q_ref, v_ref, a_ref), (q, v), (gravity, along) = reference, state, dynamics
+    for j in range(effort.size):
+        tau = table[0, j] * (v_ref[j] - v[j]) + table[1, j] * (q_ref[j] - q[j])
+        tau += table[2, j] * a_ref[j] + table[4, j] * gravity[j]
+        tau += compensated_friction(table[5, j], table[6, j], v_ref[j], v_ref[j])
+        tau += table[3, j] * (along[j] - gravity[j])
+        effort[j] = clip(tau, -limit[j], limit[j])
+    return True
+
+
+class VelocityPid(CompiledController):
     """tau = kv ė + kx e + ka (a_ref - a) + s g(q) + F(v_ref) + s_a (M a_ref + C v_ref).
 
     e = q_ref - q,  ė = v_ref - v. F is the friction compensation (``FrictionCompensation``);
@@ -80,32 +124,41 @@ class VelocityPid(Controller):
     def set_gains(self, gains: Gains) -> None:
         """Set gains; errors as in Controller."""
         super().set_gains(gains)
-        self._viscous = viscous_damping(self.arm)
-        scale = self.controller_gains["friction_compensation"]
-        self._friction = FrictionCompensation(self.arm, scale, viscous_only=False)
+        self._store_table()
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the controller's model; errors as in Controller."""
         super().set_model(arm)
-        self._viscous = viscous_damping(arm)
-        scale = self.controller_gains["friction_compensation"]
-        self._friction = FrictionCompensation(arm, scale, viscous_only=False)
+        self._store_table()
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort command (nv,) [N·m] within the effort limits."""
-        state, reference = self.bounded_inputs(state, reference, dt)
-        effort, q, v = self._without_acceleration(state, reference), state.q, state.v
-        if not self.gains["ka"].any():
-            return self.effort_command(effort, state)
+    def _store_table(self) -> None:
+        once, nv = self.controller_gains, self.arm.nv
+        self._viscous, self._unlimited = viscous_damping(self.arm), np.full(nv, inf)
+        friction = FrictionCompensation(self.arm, once["friction_compensation"], viscous_only=False)
+        gains = [self.gains[p.name] for p in self.parameters]
+        rows = (*gains, np.full(nv, once["gravity_scale"]), friction.viscous, friction.dry)
+        self._table: Matrix = np.stack(rows)
+        self._has_feedforward = bool(self.gains[FEEDFORWARD].any())
+        self._reads_acceleration = bool(self.gains["ka"].any())
+
+    def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
+        """Write the effort (nv,) [N·m]; return whether inputs are valid."""
+        limit = self._unlimited if self._reads_acceleration else self._limit
+        if not self._write_without_acceleration(effort, state, reference, dt, limit):
+            return False
+        if not self._reads_acceleration:
+            return True
+        q, v = state.q, state.v
         mass = self.dynamics.mass_matrix(q)
         if self._last is None or dt == 0.0:
             residual = -self.dynamics.nle(q, v) - self._viscous * v
         else:
             v_last, tau_last = self._last
             residual = mass @ ((v - v_last) / dt) - tau_last
-        command = self.effort_command(effort - self._sensitivity(mass) @ (effort + residual), state)
-        self._last = v, command.value
-        return command
+        tau = effort - self._sensitivity(mass) @ (effort + residual)
+        np.clip(tau, -self._limit, self._limit, out=effort)
+        self._last = v, effort
+        return True
 
     def instant(
         self,
@@ -123,9 +176,10 @@ class VelocityPid(Controller):
 
         """
         state, reference = self.bounded_inputs(state, reference)
-        effort = self._without_acceleration(state, reference)
+        effort = np.empty(self.arm.nv)
+        self._write_without_acceleration(effort, state, reference, 0.0, self._unlimited)
         command = self.effort_command(effort, state)
-        if not self.gains["ka"].any():
+        if not self._reads_acceleration:
             return command, NO_MEMORY
         mass = self.dynamics.mass_matrix(state.q)
         sensitivity = self._sensitivity(mass)
@@ -142,18 +196,18 @@ class VelocityPid(Controller):
             " as the arm"
         )
 
-    def _without_acceleration(self, state: State, reference: Reference) -> Vector:
-        """Return tau without ka a."""
-        gains, q = self.gains, state.q
-        scale = self.controller_gains["gravity_scale"]
-        tau = gains["kv"] * (reference.v - state.v) + gains["kx"] * (reference.q - q)
-        gravity = self.dynamics.gravity(q)
-        tau = tau + gains["ka"] * reference.a + scale * gravity
-        tau += self._friction.effort(reference.v)
-        along = self.gains[FEEDFORWARD]
-        if along.any():
-            tau += along * (self.dynamics.rnea(q, reference.v, reference.a) - gravity)
-        return tau
+    def _write_without_acceleration(
+        self, effort: Vector, state: State, reference: Reference, dt: float, limit: Vector
+    ) -> bool:
+        """Write tau without ka a within ±limit (nv,) [N·m]; return whether inputs are valid."""
+        q, v, a = reference.q, reference.v, reference.a
+        along = gravity = self.dynamics.gravity(state.q)
+        if self._has_feedforward:
+            along = self.dynamics.rnea(state.q, v, a)
+        valid: bool = velocity_pid_efforts(
+            self._table, (gravity, along), (q, v, a), (state.q, state.v), dt, limit, effort
+        )
+        return valid
 
     def _sensitivity(self, mass: Matrix) -> Matrix:
         """Return S = ka (M + ka)⁻¹ (nv, nv).

@@ -36,6 +36,7 @@ from arm_dynamics.core.compiled_math import (
     INF,
     MATRIX,
     VECTOR,
+    Kind,
     compiled,
     compiled_for,
     maximum,
@@ -54,6 +55,8 @@ PARTS = 64
 _KINDS = {"U": "text", "i": "integers", "f": "numbers"}
 CELL_TOLERANCE = 1e-9
 """Fraction of a cell by which rounding may move a configuration outside the grid."""
+ROWS, GAIN = Kind("float64", 2, layout="C"), Kind("float64", 1, written=True, layout="C")
+"""Kinds of a table and of an interpolated gain: contiguous numbers are added several at a time."""
 Axis = tuple[float, float, int]
 """Minimum and maximum position [rad or m], and number of grid points."""
 Progress = Callable[[int, int], None]
@@ -69,18 +72,19 @@ def grid_coordinate(x: float, lower: float, upper: float, turn: float, count: fl
     return where(inside, place, -1.0)
 
 
-@compiled_for(MATRIX, INDICES, MATRIX, VECTOR)
-def interpolate(table: Matrix, joints: IntArray, axes: Matrix, q: Vector) -> tuple[bool, Vector]:
-    """Return whether ``q`` is on the grid, and the multilinear interpolation.
+@compiled_for(ROWS, INDICES, MATRIX, VECTOR, GAIN)
+def interpolate(table: Matrix, joints: IntArray, axes: Matrix, q: Vector, gain: Vector) -> bool:
+    """Write the multilinear interpolation (m,) at ``q``; return whether q is on the grid.
 
     table (Π counts, m). The rows of axes (4, k) are lower, upper, turn and count of the ``joints``.
     """
-    result, place, inside = np.zeros(table.shape[1]), np.empty(joints.size), True
+    place = np.empty(joints.size)
     for j in range(joints.size):
         place[j] = grid_coordinate(q[joints[j]], axes[0, j], axes[1, j], axes[2, j], axes[3, j])
-        inside = inside & (place[j] > -0.5)
-    if not inside:
-        return False, result
+        if not place[j] > -0.5:
+            return False
+    for i in range(gain.size):
+        gain[i] = 0.0
     for corner in range(1 << joints.size):
         weight, row = 1.0, 0
         for j in range(joints.size):
@@ -88,8 +92,9 @@ def interpolate(table: Matrix, joints: IntArray, axes: Matrix, q: Vector) -> tup
             upper = (corner >> j) & 1
             weight *= place[j] - cell if upper else 1.0 - place[j] + cell
             row = row * int(axes[3, j]) + cell + upper
-        result += weight * table[row]
-    return True, result
+        for i in range(gain.size):
+            gain[i] += weight * table[row, i]
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,11 +172,11 @@ class GainTable:
         """
         if q.shape != self.gains.shape[-2:-1]:
             raise InvalidValue(f"q: shape = {q.shape}; expected {self.gains.shape[-2:-1]}")
-        inside, gain = interpolate(self._rows, self.joints, self._axes, q)
-        if not inside:
+        gain = np.empty(self._rows.shape[1])
+        if not interpolate(self._rows, self.joints, self._axes, q, gain):
             return None
-        gain.flags.writeable = False
-        return gain.reshape(self.gains.shape[-2:])
+        gain.setflags(False)  # type: ignore[call-arg]
+        return gain.reshape(q.size, -1)
 
     def matches(self, arm: ArmModel, weights: LqrWeights) -> bool:
         """Return whether the table was built for this arm and these weights."""

@@ -16,6 +16,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, check_vector
 from arm_dynamics.core.compiled_math import (
     INDICES,
     MATRIX,
+    MATRIX_OUT,
     NUMBER,
     VECTOR,
     all_finite,
@@ -92,7 +93,12 @@ class ClosedLoopIk:
         self._fastest = np.minimum(arm.velocity_limit, MAX_VELOCITY)
         self._limits: Matrix = np.stack([arm.lower, arm.upper, self._fastest])
         self.reach = float(self.scale[3])
-        self.q = self.v = self.a = self.leaving = np.zeros(arm.nv)
+        self.joints: Matrix = np.zeros((4, arm.nv))
+        """Rows q [rad], v [rad/s], a [rad/s²], and direction out of a singular configuration."""
+        self.motion: Matrix = np.zeros((2, 6))
+        """Twist and acceleration of its tool."""
+        self.pose = np.zeros(3), np.eye(3)
+        """Position and rotation of its tool."""
         self.min_singular_value = np.inf
         """Lower bound of the minimum singular value of J [m], rotations times reach."""
         self.reachability_error = 0.0
@@ -102,12 +108,31 @@ class ClosedLoopIk:
         self.task: TaskReference | None = None
         """Last reference."""
 
+    @property
+    def q(self) -> Vector:
+        """Position (nv,) [rad or m]."""
+        q: Vector = self.joints[0]
+        return q
+
+    @property
+    def v(self) -> Vector:
+        """Velocity (nv,) [rad/s or m/s]."""
+        v: Vector = self.joints[1]
+        return v
+
+    @property
+    def a(self) -> Vector:
+        """Acceleration (nv,) [rad/s² or m/s²]."""
+        a: Vector = self.joints[2]
+        return a
+
     def reset(self, q: Vector, v: Vector | None = None) -> None:
         """Restart at ``q`` with velocity ``v`` (nv,) [rad/s] within the limits (default: 0)."""
-        still = np.zeros(q.size)
-        self.q, self.a = q.copy(), still
-        self.v = still.copy() if v is None else np.clip(v, -self._fastest, self._fastest)
-        self.leaving, self.reachability_error = still, 0.0
+        joints = np.zeros((4, q.size))
+        joints[0] = q
+        if v is not None:
+            joints[1] = np.clip(v, -self._fastest, self._fastest)
+        self.joints, self.reachability_error = joints, 0.0
 
     def update(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> TaskReference:
         """Advance by one control period; return joints and tool as a reachable reference.
@@ -133,75 +158,82 @@ class ClosedLoopIk:
             unchanged.
 
         """
-        if not has_valid_shapes(task, self.q.size):
-            raise invalid_reference_error(task, self.q.size, dt)
-        q = integrate_within_limits(self.q, self.v, self.a, dt, self._limits)
-        at = self._tool.motion(q, self.v)
-        joints, tool, distance, singular_value, finite = clik_step(
-            (at.position, at.rotation), (at.jacobian, at.drift), (task.position, task.rotation),
-            (task.twist, task.acceleration), (q, self.v, task.q - q, self.leaving),
-            self._limits, self._controlled,
+        if not has_valid_shapes(task, self.joints.shape[1]):
+            raise invalid_reference_error(task, self.joints.shape[1], dt)
+        self.advance(task, dt, gains)
+        (q, v, a, _), (position, rotation), (twist, change) = self.joints, self.pose, self.motion
+        return TaskReference(q, v, a, position, rotation, twist, change, task.wrench)
+
+    def advance(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> None:
+        """Advance as ``update``, which checks the shapes of ``task`` before."""
+        before, joints, motion = self.joints, np.empty(self.joints.shape), np.empty((2, 6))
+        integrate_within_limits(before, dt, self._limits, joints)
+        at = self._tool.motion(joints[0], before[1])
+        distance, singular_value, finite = clik_step(
+            at[:], (task.position, task.rotation, task.twist, task.acceleration, task.q),
+            before, self._limits, self._controlled,
             (dt, gains["tracking_rate"], gains["nullspace_rate"],
              gains["singular_value_threshold"] * self.reach, gains["max_joint_acceleration"]),
+            (joints, motion),
         )  # fmt: skip
         if not finite:
-            raise invalid_reference_error(task, q.size, dt)
-        (v, a, leaving), (twist, acceleration) = joints, tool
-        self.q, self.v, self.a, self.leaving = q, v, a, leaving
+            raise invalid_reference_error(task, task.q.size, dt)
+        self.joints, self.motion, self.pose = joints, motion, at[:2]
         self.reachability_error, self.min_singular_value = distance, singular_value
         self.task, self.time = task, self.time + dt
-        return TaskReference(
-            q, v, a, position=at.position, rotation=at.rotation,
-            twist=twist, acceleration=acceleration, wrench=task.wrench,
-        )  # fmt: skip
+
+    def copy_state(self, other: ClosedLoopIk) -> None:
+        """Continue from the solution of another arm with the same joints."""
+        self.joints, self.motion, self.pose = other.joints, other.motion, other.pose
+        self.reachability_error = other.reachability_error
+        self.min_singular_value = other.min_singular_value
+        self.time, self.task = other.time, other.task
 
 
-@compiled_for(VECTOR, VECTOR, VECTOR, NUMBER, MATRIX)
-def integrate_within_limits(q: Vector, v: Vector, a: Vector, dt: float, limits: Matrix) -> Vector:
-    """Return q + v dt + a dt²/2 (nv,) within ``limits``, as of ``clik_step``.
+@compiled_for(MATRIX, NUMBER, MATRIX, MATRIX_OUT)
+def integrate_within_limits(joints: Matrix, dt: float, limits: Matrix, after: Matrix) -> None:
+    """Write q + v dt + a dt²/2 within ``limits``, as of ``clik_step``, into the first row.
 
-    A joint beyond a limit moves no further.
+    ``joints`` and ``after`` (4, nv) are those of ``ClosedLoopIk``. A joint beyond a limit moves no
+    further.
     """
-    lower, upper, result = limits[0], limits[1], np.empty(q.size)
-    for i in range(q.size):
-        result[i] = q[i] + dt * v[i] + 0.5 * dt * dt * a[i]
-        result[i] = clip(result[i], minimum(lower[i], q[i]), maximum(upper[i], q[i]))
-    return result
+    for i in range(joints.shape[1]):
+        q = joints[0, i]
+        moved = q + dt * joints[1, i] + 0.5 * dt * dt * joints[2, i]
+        after[0, i] = clip(moved, minimum(limits[0, i], q), maximum(limits[1, i], q))
 
 
 POSE = (VECTOR, MATRIX)
 """Kinds of position (3,) and rotation (3, 3)."""
 
 
+TOOL = (VECTOR, MATRIX, MATRIX, VECTOR)
+"""Kinds of ``ToolMotion``, as a plain tuple."""
+
+
 @compiled_for(
-    *(POSE, (MATRIX, VECTOR), POSE, (VECTOR, VECTOR), (VECTOR,) * 4, MATRIX),
-    *((VECTOR, INDICES, MATRIX), (NUMBER,) * 5), on_demand=True,
+    TOOL, (VECTOR, MATRIX, VECTOR, VECTOR, VECTOR), MATRIX, MATRIX, (VECTOR, INDICES, MATRIX),
+    (NUMBER,) * 5, (MATRIX_OUT, MATRIX_OUT), on_demand=True,
 )  # fmt: skip
 def clik_step(
-    pose: tuple[Vector, Matrix],
-    tool: tuple[Matrix, Vector],
-    pose_ref: tuple[Vector, Matrix],
-    motion_ref: tuple[Vector, Vector],
-    joints: tuple[Vector, Vector, Vector, Vector],
+    tool: tuple[Vector, Matrix, Matrix, Vector],
+    reference: tuple[Vector, Matrix, Vector, Vector, Vector],
+    joints: Matrix,
     limits: Matrix,
     controlled: tuple[Vector, Axes, Matrix],
     rates: tuple[float, float, float, float, float],
-) -> tuple[tuple[Vector, Vector, Vector], tuple[Vector, Vector], float, float, bool]:
-    """Return (q̇, q̈, d) (nv,), twist and acceleration of the tool (6,), distance [m], σ_min [m].
-
-    d (nv,) is the direction along which it leaves a singular configuration, or 0. The last result
-    is whether q, q̇ and q̈ are finite.
+    result: tuple[Matrix, Matrix],
+) -> tuple[float, float, bool]:
+    """Return distance [m], σ_min [m], and whether q, q̇ and q̈ are finite; write the ``result``.
 
     Parameters
     ----------
-    pose, pose_ref : tuple
-        Position (3,) [m] and rotation (3, 3) of the tool and of its reference.
     tool : tuple
-        Jacobian (6, nv) and drift J̇ v (6,).
-    motion_ref : tuple
-        Twist and acceleration of the reference (6,).
-    joints : tuple
-        q, q̇ of the last period, posture q_ref - q and d of the last period (nv,).
+        ``ToolMotion`` at q and the velocity of the last period.
+    reference : tuple
+        Position (3,) [m], rotation (3, 3), twist and acceleration (6,) of the tool, posture (nv,).
+    joints : Matrix
+        Rows (4, nv) of ``ClosedLoopIk`` of the last period.
     limits : Matrix
         Lower and upper position limits and velocity limits (3, nv).
     controlled : tuple
@@ -209,19 +241,20 @@ def clik_step(
     rates : tuple
         Control period [s], tracking rate and null-space rate [1/s], threshold of singular values
         [m], largest joint acceleration [rad/s² or m/s²].
+    result : tuple
+        Rows of ``ClosedLoopIk`` after the period, with q given, and twist and acceleration of the
+        tool (2, 6).
 
     """
-    (J, drift), (twist, acceleration), (q, before, posture, leaving) = tool, motion_ref, joints
-    (lower, upper, fastest), (scale, axes, axis_weights) = (
-        (limits[0], limits[1], limits[2]),
-        controlled,
-    )
+    position, rotation, J, drift = tool
+    position_ref, rotation_ref, twist, acceleration, posture_ref = reference
+    q, before, leaving, (scale, axes, axis_weights) = result[0][0], joints[1], joints[3], controlled
+    lower, upper, fastest = limits[0], limits[1], limits[2]
+    posture = posture_ref - q
     dt, rate, posture_rate, weak, limit = rates
-    error = pose_error(pose, pose_ref)
-    if rate * dt > 1.0:  # no error is corrected more than once in a period
-        rate = 1.0 / dt
-    if posture_rate * dt > 1.0:
-        posture_rate = 1.0 / dt
+    error = pose_error((position, rotation), (position_ref, rotation_ref))
+    rate /= maximum(1.0, rate * dt)  # no error is corrected more than once in a period
+    posture_rate /= maximum(1.0, posture_rate * dt)
     correction, feedforward = np.empty(axes.size), np.empty(axes.size)
     bent, square = np.empty(axes.size), 0.0
     for k in range(axes.size):
@@ -269,14 +302,35 @@ def clik_step(
         if not _stop_at_limits(desired, q, lower, upper, stopped):
             break
     desired = desired * limit_scale(desired, fastest)
-    v = np.empty(desired.size)
-    for i in range(v.size):
-        v[i] = before[i] + clip(desired[i] - before[i], -limit * dt, limit * dt)
+    v = _accelerated(before, desired, limit * dt)
     _stop_at_limits(v, q, lower, upper, stopped)
     a = matvec(inverse, bent)
     a = a * limit_scale(a, np.full(a.size, limit))
-    motion = matvec(J, v), matvec(J, a) + drift
-    return (v, a, left), motion, math.sqrt(square), singular_value, all_finite(q, v, a)
+    _write(result, (v, a, left), (matvec(J, v), matvec(J, a) + drift))
+    return math.sqrt(square), singular_value, all_finite(q, v, a)
+
+
+@compiled
+def _accelerated(before: Vector, desired: Vector, change: float) -> Vector:
+    """Return the velocity (nv,) nearest to ``desired`` within ``change`` of ``before``."""
+    v = np.empty(desired.size)
+    for i in range(v.size):
+        v[i] = before[i] + clip(desired[i] - before[i], -change, change)
+    return v
+
+
+@compiled
+def _write(
+    result: tuple[Matrix, Matrix],
+    joints: tuple[Vector, Vector, Vector],
+    tool: tuple[Vector, Vector],
+) -> None:
+    """Write q̇, q̈ and d (nv,) of the joints, twist and acceleration of the tool (6,)."""
+    (after, motion), (v, a, left), (twist, acceleration) = result, joints, tool
+    for i in range(v.size):
+        after[1, i], after[2, i], after[3, i] = v[i], a[i], left[i]
+    for i in range(6):
+        motion[0, i], motion[1, i] = twist[i], acceleration[i]
 
 
 @compiled

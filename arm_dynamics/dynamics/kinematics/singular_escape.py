@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import clip, compiled, is_finite, minimum
+from arm_dynamics.core.compiled_math import (
+    clip,
+    compiled,
+    compiled_without_inlining,
+    is_finite,
+    minimum,
+)
 from arm_dynamics.core.small_matrices import damped_pseudoinverse, matmul, matmul_transposed, matvec
 
 MAX_STEP = 0.1
@@ -27,7 +33,7 @@ MIN_ALIGNMENT = 0.1
 """Component of the last direction within the present ones below which another one is chosen."""
 
 
-@compiled
+@compiled_without_inlining
 def escape(
     tool: tuple[Matrix, Matrix, Matrix],
     error: Vector,
@@ -116,7 +122,7 @@ def pressed(pull: Vector, q: Vector, lower: Vector, upper: Vector, least: float)
     return at_limit
 
 
-@compiled
+@compiled_without_inlining
 def _lost_error(J: Matrix, error: Vector, weak: float) -> tuple[Matrix, Vector, float]:
     """Return R (k, k), L e (k,) and the length [m] of e along singular directions."""
     squares, U = np.linalg.eigh(matmul_transposed(J, J))
@@ -154,7 +160,7 @@ def second_order(jacobian: Matrix, y: Vector) -> Matrix:
     return hessian
 
 
-@compiled
+@compiled_without_inlining
 def _negative_curvature(B: Matrix, still: Vector, last: Vector) -> tuple[Vector, float]:
     """Return a unit direction (nv,) of negative curvature without the still joints; the curvature.
 

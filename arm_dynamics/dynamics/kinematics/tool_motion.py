@@ -18,7 +18,7 @@ SAMPLES, RANK, ALIVE = 16, 1e-6, 1e-9
 
 
 class ToolMotion(NamedTuple):
-    """Position (3,), rotation (3, 3), J (6, nv), twist J v (6,) and drift J̇ v (6,) of the tool.
+    """Position (3,), rotation (3, 3), J (6, nv) and drift J̇ v (6,) of the tool.
 
     In the base's axes at the tool's origin (LOCAL_WORLD_ALIGNED), linear parts first.
     """
@@ -26,7 +26,6 @@ class ToolMotion(NamedTuple):
     position: Vector
     rotation: Matrix
     jacobian: Matrix
-    twist: Vector
     drift: Vector
 
 
@@ -43,9 +42,10 @@ class ToolKinematics:
         pin.forwardKinematics(model, scratch, q, v, self._nothing)
         pin.computeJointJacobians(model, scratch)
         placed = pin.updateFramePlacement(model, scratch, number)
-        J = pin.getFrameJacobian(model, scratch, number, AXES).reshape(6, q.size)
+        J = pin.getFrameJacobian(model, scratch, number, AXES)
+        J = J if J.ndim == 2 else J.reshape(6, 1)  # Pinocchio's is flat for one joint
         drift = pin.getFrameClassicalAcceleration(model, scratch, number, AXES).vector
-        return ToolMotion(placed.translation.copy(), placed.rotation.copy(), J, J @ v, drift)
+        return ToolMotion(placed.translation, placed.rotation, J, drift)
 
 
 @requires_arm

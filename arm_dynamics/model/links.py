@@ -7,7 +7,7 @@ their order are as from that parser; masses, centers and tensors are not rounded
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, frexp, ldexp, sin, sqrt
 from typing import Any
@@ -39,12 +39,17 @@ class _Attachment:
     frame: int
 
 
-def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, float]) -> Any:
+def build_links(
+    robot: Robot,
+    joints: Mapping[str, Joint],
+    locked: Mapping[str, float],
+    mimics: Collection[str] = (),
+) -> Any:
     """Return the Pinocchio model of an audited robot.
 
     Joints have one coordinate each, continuous ones included: Pinocchio would store (cos, sin)
     of those and lose the turns that a motor counts. Children come in the order of their joints'
-    names.
+    names, those of mimic joints last.
 
     Parameters
     ----------
@@ -54,11 +59,13 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
         Moving joints by name.
     locked : Mapping[str, float]
         Positions [rad or m] of the joints to fix.
+    mimics : collection of str
+        Mimic joints, which do not move driven ones. They are joints like the others here.
 
     Returns
     -------
     pinocchio.Model
-        nq = nv = number of joints that move.
+        nq = nv = number of joints that move, mimic joints included.
 
     """
     model, frames = pin.Model(), list[Any]()
@@ -73,10 +80,12 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
     world = _Attachment(0, pin.SE3.Identity(), 0)
     model.inertias[0] = link_inertia(robot.links[root])
     placed = {root: body(robot.links[root], world, link_inertia(robot.links[root]))}
-    waiting = _below(robot, root)
+    waiting = sorted(_below(robot, root), key=lambda edge: edge.joint.get("name") not in mimics)
     while waiting:
         edge = waiting.pop()
-        waiting += _below(robot, edge.child)
+        for below in _below(robot, edge.child):
+            is_mimic = below.joint.get("name") in mimics
+            waiting.insert(0 if is_mimic else len(waiting), below)
         name, link = edge.joint.get("name") or "", robot.links[edge.child]
         above = placed[edge.parent]
         placement, inertia = above.placement * origin_pose(edge.joint), link_inertia(link)

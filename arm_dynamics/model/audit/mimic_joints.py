@@ -1,0 +1,130 @@
+"""Mimic joints: q = multiplier q_driven + offset, with the driven joint of ``<mimic joint>``.
+
+A mimic joint of a mimic joint has the driven joint of that one. The position limits of both joints
+hold, and the velocity limit of a mimic joint where it is above 0; its effort limit has no meaning.
+A mimic joint whose driven joint is locked is locked too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import NamedTuple
+
+from arm_dynamics.model.audit.fault import Fault, suggest, title
+from arm_dynamics.model.audit.joints import bounds
+from arm_dynamics.model.audit.numbers import number_attribute
+from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot, mimicked
+from arm_dynamics.model.xml_source import Node
+
+
+class MimicJoint(NamedTuple):
+    """A joint at multiplier q + offset [rad or m], with the position q of its driven ``joint``."""
+
+    name: str
+    kind: str
+    joint: str
+    multiplier: float
+    offset: float
+
+    def driven_range(self, lower: float, upper: float) -> tuple[float, float]:
+        """Return the positions [rad or m] of the driven joint for limits of this one."""
+        ends = (lower - self.offset) / self.multiplier, (upper - self.offset) / self.multiplier
+        return min(ends), max(ends)
+
+
+def mimic_joint(robot: Robot, name: str) -> MimicJoint | None:
+    """Return a mimic joint with the joint that it follows in the end, which may be locked.
+
+    None for another joint, and for one with a fault.
+    """
+    at, multiplier, offset, passed = name, 1.0, 0.0, set[str]()
+    while (leader := mimicked(robot.joints[at])) is not None:
+        if at in robot.lock and leader not in robot.locked_names:
+            break  # locked alone, at its initial position
+        node, passed = robot.joints[at].find("mimic"), {*passed, at}
+        factor, shift = number_attribute(node, "multiplier"), number_attribute(node, "offset")
+        offset += multiplier * (shift or 0.0)
+        multiplier *= 1.0 if factor is None else factor
+        if leader in passed or leader not in robot.joints or not multiplier:
+            return None
+        at = leader
+    kind = robot.joints[name].get("type") or ""
+    if not passed or robot.joints[at].get("type") not in ONE_COORDINATE:
+        return None
+    return MimicJoint(name, kind, at, multiplier, offset)
+
+
+def mimic_joints(robot: Robot) -> dict[str, MimicJoint]:
+    """Return the mimic joints that move and have no fault, by name."""
+    moving = (n for n, node in robot.joints.items() if mimicked(node) is not None)
+    found = (mimic_joint(robot, n) for n in moving if robot.moves(robot.joints[n]))
+    return {mimic.name: mimic for mimic in found if mimic}
+
+
+def mimic_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
+    """Yield a driven joint that is missing, unknown or fixed, a circle, and a multiplier of 0."""
+    leader, name, mimic = mimicked(joint), joint.get("name") or "", joint.find("mimic")
+    if leader is None or mimic is None or robot.locked(joint):
+        return
+    element, remedy = f"{title(joint)} <mimic joint>", f"lock '{name}', or make it fixed"
+    if not leader:
+        yield Fault(mimic.line, element, "", "the driven joint is missing", 'write joint="…"')
+    elif leader not in robot.joints:
+        known = suggest(leader, robot.joints, "the joints are")
+        yield Fault(mimic.line, element, leader, "is not a joint of this robot", known)
+    elif robot.joints[leader].get("type") not in ONE_COORDINATE:
+        yield Fault(mimic.line, element, leader, "has no position that can be followed", remedy)
+    elif circle := _circle(robot, name):
+        problem = f"follows this joint: {' → '.join((*circle, name))}"
+        yield Fault(mimic.line, element, leader, problem, f"remove one <mimic>, or {remedy}")
+    if number_attribute(mimic, "multiplier") == 0:
+        element, text = f"{title(joint)} <mimic multiplier>", mimic.get("multiplier") or ""
+        yield Fault(mimic.line, element, text, "is zero: the joint cannot move", remedy)
+
+
+def _circle(robot: Robot, name: str) -> tuple[str, ...]:
+    """Return joint ``name``, the one it follows, and so on, if the last one follows the first."""
+    at, passed = name, dict[str, None]()
+    while at in robot.joints and at not in passed:
+        passed[at] = None
+        at = mimicked(robot.joints[at]) or ""
+    return tuple(passed) if at == name else ()
+
+
+def mimic_range_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield driven joints whose limits and those of their mimic joints exclude each other."""
+    ranges: dict[str, list[tuple[float, float]]] = {}
+    for name, mimic in mimic_joints(robot).items():
+        low, high = _range(robot.joints[name])
+        own = ranges.setdefault(mimic.joint, [_range(robot.joints[mimic.joint])])
+        own.append(mimic.driven_range(low, high))
+    for name, own in ranges.items():
+        lower, upper = max(low for low, _ in own), min(high for _, high in own)
+        joint = robot.joints[name]
+        if lower > upper and all(low <= high for low, high in own):
+            names = [mimic.name for mimic in mimic_joints(robot).values() if mimic.joint == name]
+            problem = f"no position is within its limits and those of its mimic joints {names}"
+            remedy = "correct limits, multipliers or offsets"
+            yield Fault(joint.line, f"{title(joint)} <limit>", "", problem, remedy)
+
+
+def _range(joint: Node) -> tuple[float, float]:
+    """Return the position limits [rad or m], infinite where they cannot be read."""
+    lower, upper = bounds(joint.find("limit"))
+    if joint.get("type") == "continuous" or joint.find("limit") is None:
+        return -inf, inf
+    return -inf if lower is None else lower, inf if upper is None else upper
+
+
+def order_faults(robot: Robot) -> Iterator[Fault]:
+    """Yield driven joints that a mimic joint moves."""
+    moving = [edge for edge in robot.edges if robot.moves(edge.joint)]
+    mimics = [edge for edge in moving if mimicked(edge.joint) is not None]
+    for edge in moving if mimics else ():
+        above = [m for m in mimics if m is not edge and robot.is_above(m.child, edge.child)]
+        if above and mimicked(edge.joint) is None:
+            names = [m.joint.get("name") or "" for m in above]
+            problem = f"mimic joints move its link: {', '.join(names)}"
+            remedy = f"lock '{edge.joint.get('name')}', or {' and '.join(map(repr, names))}"
+            yield Fault(edge.joint.line, title(edge.joint), "", problem, remedy)

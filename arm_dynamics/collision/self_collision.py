@@ -378,11 +378,11 @@ def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
     a shape by at most their largest distance from its axis.
     """
     model = arm.tree
-    kinds = [x.kind for x in arm.joints] + [x.kind for x in arm.mimic_joints]
-    limits = [(joint.lower, joint.upper) for joint in arm.joints]
-    limits += zip(
-        model.lowerPositionLimit[arm.nv :], model.upperPositionLimit[arm.nv :], strict=True
-    )
+    limits = np.abs((model.lowerPositionLimit, model.upperPositionLimit)).max(axis=0)
+    travels = {x.name: max(abs(x.lower), abs(x.upper)) for x in arm.joints if x.unit == "m"}
+    for mimic in arm.mimic_joints:
+        if mimic.kind == "prismatic":
+            travels[mimic.name] = limits[model.getJointId(mimic.name) - 1]
     distances = np.zeros((len(shapes.geometryObjects), model.njoints))
     for own, shape in zip(distances, shapes.geometryObjects, strict=True):
         if shape.parentJoint == 0:  # a half space has no size
@@ -392,9 +392,8 @@ def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
         longest = float(np.linalg.norm(shape.placement.translation) + size)
         body = shape.parentJoint
         while body > 0:
-            prismatic, ends = kinds[body - 1] == "prismatic", limits[body - 1]
-            own[body] = 1.0 if prismatic else longest
-            travel = max(map(abs, ends)) if prismatic else 0.0
+            travel = travels.get(model.names[body], 0.0)
+            own[body] = 1.0 if model.names[body] in travels else longest
             longest += float(np.linalg.norm(model.jointPlacements[body].translation)) + travel
             body = model.parents[body]
     first, second = (

@@ -109,9 +109,10 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     nv, g = model.nv, controller.gains
     gravity_jacobian = np.zeros((nv, 2 * nv))
     if isinstance(controller, PidGravity | GravityCompensation):
+        data = model.tree.createData()
         gravity_jacobian[:, :nv] = model.reduced(
             pin.computeGeneralizedGravityDerivatives(
-                model.tree, model.tree.createData(), model.tree_positions(position)
+                model.tree, data, model.tree_positions(position)
             )
         )
     if isinstance(controller, Lqr):

@@ -46,7 +46,7 @@ def bodies(arm: ArmModel) -> tuple[Body, ...]:
     Returns
     -------
     tuple of Body
-        nv bodies in joint order, then those of the mimic joints at ``arm.tree_positions(q)``.
+        nv bodies in joint order; with mimic joints those of ``arm.tree``.
 
     """
     model, data = arm.tree, arm.tree.createData()

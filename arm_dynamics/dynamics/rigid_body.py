@@ -41,8 +41,8 @@ def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
-    q, v = arm.tree_positions(q), arm.tree_velocities(v)
-    C = pin.computeCoriolisMatrix(arm.tree, tree_data(arm), q, v)
+    data = tree_data(arm)  # the result is a view of it
+    C = pin.computeCoriolisMatrix(arm.tree, data, arm.tree_positions(q), arm.tree_velocities(v))
     return _finite("C(q, v)", arm.reduced(C))
 
 
@@ -126,7 +126,8 @@ def aba_derivatives(
     if arm.mimic_joints:  # of M a + h = tau
         a, inverse = aba(arm, q, v, tau), _inverse_mass_with_mimic_joints(arm.model, data, q)
         motion = arm.tree_positions(q), arm.tree_velocities(v), arm.tree_velocities(a)
-        by_q, by_v, _ = pin.computeRNEADerivatives(arm.tree, tree_data(arm), *motion)
+        data = tree_data(arm)
+        by_q, by_v, _ = pin.computeRNEADerivatives(arm.tree, data, *motion)
         by_q, by_v = -inverse @ arm.reduced(by_q), -inverse @ arm.reduced(by_v)
     else:
         by_q, by_v, upper = pin.computeABADerivatives(arm.model, data, q, v, tau)

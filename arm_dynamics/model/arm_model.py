@@ -99,8 +99,7 @@ class ArmModel:
 
     ``model`` is the Pinocchio model with reflected rotor inertia, payload and gravity in it;
     nq = nv, and coordinate i belongs to ``joints[i]``. ``tree`` is this model with a coordinate for
-    each mimic joint too: bodies 1 to nv are those of ``joints``, the others follow
-    ``mimic_joints``. Without mimic joints both are the same.
+    each mimic joint too. Without mimic joints both are the same.
     """
 
     name: str
@@ -123,7 +122,11 @@ class ArmModel:
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity
         armature = np.array([actuator.armature for actuator in actuators])
-        model.armature = np.append(armature, np.zeros(len(self.mimic_joints)))
+        if self.mimic_joints:
+            rotors = dict(zip(self.joint_names, armature.tolist(), strict=True))
+            model.armature = np.array([rotors.get(name, 0.0) for name in [*model.names][1:]])
+        else:
+            model.armature = armature
         if self.payload.mass > 0:
             tool = model.frames[model.getFrameId(self.tool_frame, pin.BODY)]
             point = pin.Inertia(self.payload.mass, self.payload.center, np.zeros((3, 3)))
@@ -142,8 +145,13 @@ class ArmModel:
                 f"arm '{self.name}': Pinocchio = {pin.__version__}, which has no mimic joints;"
                 f" install a newer one, or lock {[mimic.name for mimic in self.mimic_joints]}"
             )
-        for body, mimic in enumerate(self.mimic_joints, self.nv + 1):
-            driven = 1 + self.index(mimic.joint)
+        for mimic in self.mimic_joints:
+            driven, body = tree.getJointId(mimic.joint), tree.getJointId(mimic.name)
+            if driven > body:
+                raise ConfigError(
+                    f"arm '{self.name}': joint '{mimic.name}' follows '{mimic.joint}'; expected a"
+                    f" joint before it in the order {list(tree.names)[1:]}; lock '{mimic.name}'"
+                )
             tree = pin.transformJointIntoMimic(tree, driven, body, mimic.multiplier, mimic.offset)
         return tree
 
@@ -239,11 +247,18 @@ class ArmModel:
 
         v_t = G v, τ = Gᵀ τ_t, M = Gᵀ M_t G, J = J_t G, as Ġ = 0. G = 1 without mimic joints.
         """
-        factors, offsets = np.eye(self.nv + len(self.mimic_joints), self.nv), np.zeros(self.nv)
-        for row, mimic in zip(factors[self.nv :], self.mimic_joints, strict=True):
-            row[self.index(mimic.joint)] = mimic.multiplier
-        offsets = np.append(offsets, [mimic.offset for mimic in self.mimic_joints])
+        factors, offsets = np.zeros((self.tree.nv, self.nv)), np.zeros(self.tree.nv)
+        factors[self.tree_indices, range(self.nv)] = 1.0
+        for mimic in self.mimic_joints:
+            row = self.tree.getJointId(mimic.name) - 1
+            factors[row, self.index(mimic.joint)] = mimic.multiplier
+            offsets[row] = mimic.offset
         return as_readonly(factors), as_readonly(offsets)
+
+    @cached_property
+    def tree_indices(self) -> list[int]:
+        """Index of each joint among those of ``tree``; Pinocchio's number of it is one higher."""
+        return [self.tree.getJointId(name) - 1 for name in self.joint_names]
 
     def tree_positions(self, q: Vector) -> Vector:
         """Return the positions q_t (..., n) [rad or m] of the joints of ``tree``, q (..., nv)."""
@@ -281,8 +296,7 @@ class ArmModel:
         """Joints of the gripper, which follow those of the tool frame; empty without one."""
         tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
         behind = [tool in [*supports][:-1] for supports in self.links.supports]
-        names = [*self.joint_names, *(mimic.joint for mimic in self.mimic_joints)]
-        found = {name for name, is_behind in zip(names, behind[1:], strict=True) if is_behind}
+        found = {name for name, there in zip(self._driven_by, behind[1:], strict=True) if there}
         return tuple(name for name in self.joint_names if name in found)
 
     @cached_property
@@ -297,8 +311,14 @@ class ArmModel:
     def tool_joints(self) -> tuple[str, ...]:
         """Joints between the base and the tool frame, those that drive mimic joints included."""
         tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
-        names = [*self.joint_names, *(mimic.joint for mimic in self.mimic_joints)]
-        return tuple(dict.fromkeys(names[i - 1] for i in [*self.links.supports[tool]][1:]))
+        above = [self._driven_by[i - 1] for i in [*self.links.supports[tool]][1:]]
+        return tuple(name for name in self.joint_names if name in above)
+
+    @property
+    def _driven_by(self) -> list[str]:
+        """Driven joint of each joint of ``tree``."""
+        follows = {mimic.name: mimic.joint for mimic in self.mimic_joints}
+        return [follows.get(name, name) for name in list(self.links.names)[1:]]
 
     @cached_property
     def is_kinematic(self) -> bool:

@@ -49,7 +49,7 @@ def build_links(
 
     Joints have one coordinate each, continuous ones included: Pinocchio would store (cos, sin)
     of those and lose the turns that a motor counts. Children come in the order of their joints'
-    names, those of mimic joints last.
+    names, after them those without driven joints: Pinocchio needs these before the mimic joints.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def build_links(
     locked : Mapping[str, float]
         Positions [rad or m] of the joints to fix.
     mimics : collection of str
-        Mimic joints, which do not move driven ones. They are joints like the others here.
+        Names of the mimic joints, which are joints like the others here.
 
     Returns
     -------
@@ -80,12 +80,11 @@ def build_links(
     world = _Attachment(0, pin.SE3.Identity(), 0)
     model.inertias[0] = link_inertia(robot.links[root])
     placed = {root: body(robot.links[root], world, link_inertia(robot.links[root]))}
-    waiting = sorted(_below(robot, root), key=lambda edge: edge.joint.get("name") not in mimics)
+    last = _without_driven_joints(robot, mimics) if mimics else frozenset()
+    waiting = _below(robot, root, last)
     while waiting:
         edge = waiting.pop()
-        for below in _below(robot, edge.child):
-            is_mimic = below.joint.get("name") in mimics
-            waiting.insert(0 if is_mimic else len(waiting), below)
+        waiting += _below(robot, edge.child, last)
         name, link = edge.joint.get("name") or "", robot.links[edge.child]
         above = placed[edge.parent]
         placement, inertia = above.placement * origin_pose(edge.joint), link_inertia(link)
@@ -115,12 +114,24 @@ def _frame(node: Node, at: _Attachment, kind: Any, inertia: Any = None) -> Any:
     return pin.Frame(node.get("name") or "", at.joint, at.frame, at.placement, kind, *own)
 
 
-def _below(robot: Robot, link: str) -> list[Edge]:
+def _below(robot: Robot, link: str, last: Collection[str]) -> list[Edge]:
     return sorted(
         robot.child_joints.get(link, ()),
-        key=lambda edge: edge.joint.get("name") or "",
+        key=lambda edge: (edge.child in last, edge.joint.get("name") or ""),
         reverse=True,
     )
+
+
+def _without_driven_joints(robot: Robot, mimics: Collection[str]) -> Collection[str]:
+    """Return the links with no driven joint between their parent link and the links below them."""
+    found = set(robot.links)
+    for edge in robot.edges:
+        if robot.moves(edge.joint) and edge.joint.get("name") not in mimics:
+            at: Edge | None = edge
+            while at is not None and at.child in found:
+                found.remove(at.child)
+                at = robot.parent_joint.get(at.parent)
+    return found
 
 
 def _set_limits(model: Any, joints: Sequence[Joint]) -> None:

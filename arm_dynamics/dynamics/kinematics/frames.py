@@ -183,7 +183,7 @@ def joint_origins(arm: ArmModel, q: ArrayLike) -> Matrix:
     """Return the origins of the joints, then of the tool, in the base frame (nv + 1, 3) [m]."""
     tool = tool_position(arm, q)
     placed = pinocchio_data(arm).oMi
-    return as_readonly([*(placed[i + 1].translation for i in range(arm.nv)), tool])
+    return as_readonly([*(placed[i + 1].translation for i in arm.tree_indices), tool])
 
 
 @requires_arm

@@ -40,7 +40,6 @@ ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
     proportion.gyration_faults,
     joints.mobility_faults,
     mimic_joints.mimic_range_faults,
-    mimic_joints.order_faults,
     effort.effort_limit_faults,
     ros2_control.transmission_faults,
     ros2_control.joint_list_faults,

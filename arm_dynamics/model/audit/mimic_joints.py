@@ -78,6 +78,9 @@ def mimic_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
     elif circle := _circle(robot, name):
         problem = f"follows this joint: {' → '.join((*circle, name))}"
         yield Fault(mimic.line, element, leader, problem, f"remove one <mimic>, or {remedy}")
+    elif _moves(robot, joint, leader):
+        problem = "is behind this joint, which cannot follow it"
+        yield Fault(mimic.line, element, leader, problem, remedy)
     if number_attribute(mimic, "multiplier") == 0:
         element, text = f"{title(joint)} <mimic multiplier>", mimic.get("multiplier") or ""
         yield Fault(mimic.line, element, text, "is zero: the joint cannot move", remedy)
@@ -90,6 +93,14 @@ def _circle(robot: Robot, name: str) -> tuple[str, ...]:
         passed[at] = None
         at = mimicked(robot.joints[at]) or ""
     return tuple(passed) if at == name else ()
+
+
+def _moves(robot: Robot, joint: Node, name: str) -> bool:
+    """Return whether ``joint`` moves the joint that joint ``name`` follows in the end."""
+    followed = mimic_joint(robot, joint.get("name") or "")
+    ends = {edge.joint.get("name"): edge.child for edge in robot.edges}
+    links = ends.get(joint.get("name")), ends.get(followed.joint if followed else name)
+    return None not in links and robot.is_above(*map(str, links))
 
 
 def mimic_range_faults(robot: Robot) -> Iterator[Fault]:
@@ -115,16 +126,3 @@ def _range(joint: Node) -> tuple[float, float]:
     if joint.get("type") == "continuous" or joint.find("limit") is None:
         return -inf, inf
     return -inf if lower is None else lower, inf if upper is None else upper
-
-
-def order_faults(robot: Robot) -> Iterator[Fault]:
-    """Yield driven joints that a mimic joint moves."""
-    moving = [edge for edge in robot.edges if robot.moves(edge.joint)]
-    mimics = [edge for edge in moving if mimicked(edge.joint) is not None]
-    for edge in moving if mimics else ():
-        above = [m for m in mimics if m is not edge and robot.is_above(m.child, edge.child)]
-        if above and mimicked(edge.joint) is None:
-            names = [m.joint.get("name") or "" for m in above]
-            problem = f"mimic joints move its link: {', '.join(names)}"
-            remedy = f"lock '{edge.joint.get('name')}', or {' and '.join(map(repr, names))}"
-            yield Fault(edge.joint.line, title(edge.joint), "", problem, remedy)

@@ -72,6 +72,7 @@ class _Writer:
         self._mimics = {mimic.name: mimic for mimic in arm.mimic_joints}
         self._order: list[Joint] = []
         self._initial: list[float] = []
+        self._velocity: list[float] = []
         self.notes: dict[str, None] = {}
 
     def result(self, excluded: Iterable[tuple[str, str]]) -> Mjcf:
@@ -83,7 +84,7 @@ class _Writer:
         adjacent = [(edge.parent, edge.child) for edge in self._robot.edges]
         pairs = dict.fromkeys(tuple(sorted(pair)) for pair in (*adjacent, *excluded))
         initial = [format_number(position) for position in self._initial]
-        velocity = [format_number(joint.velocity) for joint in self._order]
+        velocity = [format_number(limit) for limit in self._velocity]
         sections = {
             "asset": [
                 element_text("mesh", {"name": name, "file": file, "scale": scale})
@@ -123,12 +124,14 @@ class _Writer:
                 joint, actuator = self._joints[name]
                 self._order.append(joint)
                 self._initial.append(joint.initial)
+                self._velocity.append(joint.velocity)
                 children.append(self._hinge(edge.joint, joint, actuator))
             elif name in self._mimics:
                 mimic = self._mimics[name]
-                initial = self._joints[mimic.joint][0].initial
-                self._initial.append(mimic.multiplier * initial + mimic.offset)
-                children.append(_joint_element(edge.joint, mimic, {}))
+                joint, _ = self._joints[mimic.joint]
+                self._initial.append(mimic.multiplier * joint.initial + mimic.offset)
+                self._velocity.append(abs(mimic.multiplier) * joint.velocity)
+                children.append(_joint_element(edge.joint, mimic, self._range(mimic)))
         children += _inertial(link_inertia(node))
         for tag in GROUPS:
             for shape in node.find_all(tag):
@@ -138,6 +141,12 @@ class _Writer:
         )
         children += [self._body(edge.child, edge) for edge in below]
         return element_text("body", attributes, children=children)
+
+    def _range(self, mimic: MimicJoint) -> dict[str, str]:
+        model = self._arm.tree
+        index = model.getJointId(mimic.name) - 1
+        ends = [model.lowerPositionLimit[index], model.upperPositionLimit[index]]
+        return {} if mimic.kind == "continuous" else {"range": format_numbers(ends)}
 
     def _hinge(self, node: Node, joint: Joint, actuator: Any) -> str:
         """Return the joint with limits, and the passive forces of joint and actuator."""

@@ -210,13 +210,14 @@ class ContactDynamics:
             return ContactStep(
                 *contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1)
             )
-        nv, factors = q.size, self.arm.mimic_matrix[0]
+        driven, factors = self.arm.tree_indices, self.arm.mimic_matrix[0]
         start, smooth, response, *bounds = arm  # Δv = W Jᵀ λ becomes Δv_t = (G W Gᵀ) J_tᵀ λ
-        least, most = (np.append(bound, np.zeros(len(factors) - nv)) for bound in bounds)
+        least, most = np.zeros((2, len(factors)))
+        least[driven], most[driven] = bounds
         arm = factors @ start, factors @ smooth, factors @ response @ factors.T, least, most
         q = self.arm.tree_positions(q)
         step = ContactStep(*contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1))
-        return step._replace(velocity=step.velocity[:nv])
+        return step._replace(velocity=step.velocity[driven])
 
     def contacts(self, step: ContactStep) -> Contacts:
         """Return the contacts of a step with their names."""

@@ -209,11 +209,11 @@ ERRORS = {
         30,
         "joint 'elbow' <mimic multiplier>: 0.0 is zero: the joint cannot move",
     ),
-    "driven joint behind a mimic joint": (
+    "mimic of a joint behind": (
         '<axis xyz="0 0 1"/>',
         '<axis xyz="0 0 1"/><mimic joint="elbow"/>',
-        27,
-        "joint 'elbow': mimic joints move its link: shoulder; lock 'elbow', or 'shoulder'",
+        23,
+        "joint 'shoulder' <mimic joint>: 'elbow' is behind this joint, which cannot follow it",
     ),
     "zero axis": (
         '"0 0 1"',

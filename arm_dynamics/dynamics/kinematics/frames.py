@@ -75,7 +75,7 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
     Returns
     -------
     tuple of LinkPlacement
-        One for each joint, in their order.
+        One for each joint, mimic joints included, in the order of ``arm.tree``.
 
     """
     return _placements(arm, check_vector("q", q, arm.nv), pin.JOINT)

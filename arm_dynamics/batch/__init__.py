@@ -1,8 +1,9 @@
-"""Many simulations together: rollouts, gain tuning, Monte Carlo analysis and stability analysis.
+"""Many simulations together: rollouts, gain tuning, Monte Carlo and stability analysis, planning.
 
 May import control, hardware, simulation and all below. Start reading at
 ``rollouts/open_loop.py``; ``kernels/`` generates the code that advances the rollouts, ``tuning/``
-optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step.
+optimizes gains and draws arms from tolerances, ``stability/`` finds the largest stable time step,
+``planning/`` plans motions for predictive control.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +11,16 @@ from typing import TYPE_CHECKING
 from arm_dynamics.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from arm_dynamics.batch.kernels.cost import Cost, Stage
     from arm_dynamics.batch.kernels.derivative import StepDerivative
+    from arm_dynamics.batch.planning.horizon import Horizon
+    from arm_dynamics.batch.planning.ilqr import Ilqr
+    from arm_dynamics.batch.planning.planner import NoPlan, Plan, Planner
+    from arm_dynamics.batch.planning.sampling_methods import (
+        CrossEntropy,
+        Mppi,
+        PredictiveSampling,
+    )
     from arm_dynamics.batch.rollouts.closed_loop import rollout_closed_loop
     from arm_dynamics.batch.rollouts.open_loop import rollout
     from arm_dynamics.batch.rollouts.reference_table import MeasurementNoise
@@ -25,8 +35,18 @@ if TYPE_CHECKING:
 _MODULES = {
     "Budget": ".tuning.gain_optimizer",
     "CaseDistribution": ".tuning.case_distribution",
+    "Cost": ".kernels.cost",
+    "CrossEntropy": ".planning.sampling_methods",
+    "Horizon": ".planning.horizon",
+    "Ilqr": ".planning.ilqr",
     "MeasurementNoise": ".rollouts.reference_table",
     "MonteCarlo": ".tuning.montecarlo",
+    "Mppi": ".planning.sampling_methods",
+    "NoPlan": ".planning.planner",
+    "Plan": ".planning.planner",
+    "Planner": ".planning.planner",
+    "PredictiveSampling": ".planning.sampling_methods",
+    "Stage": ".kernels.cost",
     "StepDerivative": ".kernels.derivative",
     "Tolerance": ".tuning.tolerance",
     "TuningTask": ".tuning.gain_search",
@@ -43,8 +63,18 @@ _MODULES = {
 __all__ = [
     "Budget",
     "CaseDistribution",
+    "Cost",
+    "CrossEntropy",
+    "Horizon",
+    "Ilqr",
     "MeasurementNoise",
     "MonteCarlo",
+    "Mppi",
+    "NoPlan",
+    "Plan",
+    "Planner",
+    "PredictiveSampling",
+    "Stage",
     "StepDerivative",
     "Tolerance",
     "TuningTask",

@@ -35,7 +35,7 @@ class ContactTrace:
         self, chain: Chain, response_mass: SX, v: SymbolVector, dt: Symbol
     ) -> dict[str, Any]:
         """Return the rows that the step writes, from ``chain`` and v without contact."""
-        places = [tuple(_array(x) for x in place) for place in chain.placements()]
+        places = [tuple(symbol_array(x) for x in place) for place in chain.placements()]
         columns = []
         for body, (rotation, origin) in zip(self.table, places, strict=True):
             axis, zero = rotation[:, 2], vector([Symbol(0.0)] * 3)
@@ -79,6 +79,14 @@ class ContactTrace:
         return moved
 
 
+def placed_joints(chain: Chain) -> list[tuple[SymbolVector, SymbolVector]]:
+    """Return rotation (3, 3) and origin (3,) of the frame of each joint in base axes."""
+    return [
+        (symbol_array(rotation) @ body.turn.T, symbol_array(origin))
+        for body, (rotation, origin) in zip(chain.table, chain.placements(), strict=True)
+    ]
+
+
 def _lower(entries: SymbolVector, n: int) -> SymbolVector:
     """Return the lower triangular matrix (n, n) of its entries, row after row."""
     matrix = np.full((n, n), Symbol(0.0))
@@ -86,7 +94,7 @@ def _lower(entries: SymbolVector, n: int) -> SymbolVector:
     return matrix
 
 
-def _array(matrix: SX) -> SymbolVector:
+def symbol_array(matrix: SX) -> SymbolVector:
     """Return an object array of the entries of a matrix, or of a column."""
     rows, columns = matrix.shape
     entries = vector(Symbol(x) for x in ca.vertsplit(ca.vec(ca.densify(matrix))))

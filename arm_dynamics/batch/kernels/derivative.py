@@ -17,9 +17,18 @@ from arm_dynamics.batch.kernels.kernel_cache import (
     casadi_required,
     equations_fingerprint,
     fingerprint,
+    stored,
 )
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, filled_block
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_float, check_vector
+from arm_dynamics.batch.kernels.rollout_loop import addresses, call_at
+from arm_dynamics.core.arrays import (
+    IntArray,
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+    check_vector,
+)
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, check_command, require_state
 from arm_dynamics.model.arm_argument import check_arm, requires_masses
@@ -131,8 +140,11 @@ class StepDerivative:
         equations = equations_fingerprint(arm, interface)
         key = fingerprint(arm, ("derivative", integrator, interface, equations))
         module = cached_module(key, self._source, self._check)
-        layout, n = Layout.of(module.LAYOUT), 2 * nv + arm.na
-        self._advance = module.advance
+        self._layout = layout = Layout.of(module.LAYOUT)
+        n = 2 * nv + arm.na
+        first = layout.first
+        rows = n, nv, first["command"], first["dt"]
+        self._program = np.array([*addresses("float64", (module.step,)), *rows])
         self._x = filled_block(layout, 1, np.dtype(float), module.CONSTANTS, {})
         views = [self._x[:n], *(self._x[layout.block(name)].reshape(n, -1) for name in "AB")]
         for view in views:
@@ -164,12 +176,21 @@ class StepDerivative:
 
         """
         try:
-            code = self._advance(self._x, state, command, dt)
+            code = advance(self._program, self._x, state, command, dt)
         except (TypeError, NumbaError) as error:
             raise self._invalid(state, command, dt) from error
         if code:
             raise self._invalid(state, command, dt)
         return self._views
+
+    @property
+    def address(self) -> int:
+        """Address of the generated step, a function of ``block()``."""
+        return int(self._program[0])
+
+    def block(self) -> tuple[Vector, Layout]:
+        """Return a block of one lane for the generated step, and its layout."""
+        return self._x.copy(), self._layout
 
     def _invalid(self, state: ArrayLike, command: ArrayLike, dt: float) -> InvalidValue:
         given = np.shape(state), np.shape(command)
@@ -192,7 +213,7 @@ class StepDerivative:
         return derivative_source(self.arm, self.integrator, self.interface)
 
     def _check(self, module: Any) -> None:
-        """Compare ``advance``, and ``step`` in it, with the plant's at random states."""
+        """Compare ``step`` with the plant's at random states."""
         arm, layout, n = self.arm, Layout.of(module.LAYOUT), self.arm.nv
         lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
         random = np.random.default_rng(1)
@@ -200,8 +221,10 @@ class StepDerivative:
             q, (v, u) = random.uniform(lower, upper), random.uniform(-1, 1, (2, n))
             y = np.concatenate([q, v, arm.initial_act])
             x = filled_block(layout, 1, np.dtype(float), module.CONSTANTS, {})
-            code = module.advance(x, y, u, TRIAL_STEP)
-            self._accept("code of advance", np.array([code]), 1.0, 0.0)
+            for name, value in (("command", u), ("dt", TRIAL_STEP)):
+                x[layout.block(name)] = value
+            x[: y.size] = y
+            self._accept("divergence of a step", np.array([float(module.step(x))]), 1.0, 0.0)
             after, expected = plant_step_jacobian(self, y, u, TRIAL_STEP)
             jacobian = np.hstack([x[layout.block(name)].reshape(y.size, -1) for name in "AB"])
             size = np.abs(after - y).max() + TRIAL_STEP
@@ -222,6 +245,23 @@ class StepDerivative:
                 f" {quantity}: difference from the plant = {largest:.2g};"
                 f" expected at most {bound:.2g}"
             )
+
+
+@stored
+def advance(program: IntArray, x: Vector, state: Vector, command: Vector, dt: float) -> int:
+    """Copy the arguments to their rows and take a step of the function at an address.
+
+    Return 0, 1 if the state is not finite, 2 for a wrong size or a dt that is not above 0.
+    """
+    step, n, nv, first, time = program
+    if state.size != n or command.size != nv or not dt > 0.0:
+        return 2
+    for i in range(n):
+        x[i] = state[i]
+    for i in range(nv):
+        x[first + i] = command[i]
+    x[time] = dt
+    return 1 if call_at(step, x) else 0
 
 
 def plant_step_jacobian(

@@ -8,7 +8,7 @@ from typing import Any
 
 import casadi as ca
 
-from arm_dynamics.batch.kernels.kernel_source import function_lines, head_text
+from arm_dynamics.batch.kernels.kernel_source import FUNCTION, function_lines, head_text
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import INTEGRATORS, TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import (
@@ -24,27 +24,6 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.integrators import find_integrator
 
-ADVANCE = '''
-
-step_lanes = lane_loop("""
-{lines}
-""", PRECISION, LANES, FIRST_CONSTANT)
-
-@numba.njit(**options)
-def advance(x, state, command, dt):
-    """Copy the arguments to their rows and take a step.
-
-    Return 0, 1 if the state is not finite, 2 for a wrong size or a dt that is not above 0.
-    """
-    if state.size != {n} or command.size != {nv} or not dt > ZERO:
-        return 2
-    for i in range({n}):
-        x[i] = state[i]
-    for i in range({nv}):
-        x[{command} + i] = command[i]
-    x[{dt}] = dt
-    return 1 if step_lanes(x) else 0
-'''
 INPUTS = ("q", "v", "act", "command", "dt")
 OUTPUTS = ("q", "v", "act", "effort", "A", "B")
 BACKWARD = {"allow_forward": False}
@@ -52,10 +31,7 @@ BACKWARD = {"allow_forward": False}
 
 
 def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleSource:
-    """Return a module whose ``advance`` replaces rows q, v, act and fills effort, A and B.
-
-    One lane; ``advance`` takes state, command and dt as arrays.
-    """
+    """Return a module of one lane whose ``step`` replaces q, v, act and fills effort, A and B."""
     function = step_derivative(arm, integrator, interface)
     n, nv = 2 * arm.nv + arm.na, arm.nv
     sizes = {"q": nv, "v": nv, "act": arm.na, "command": nv, "dt": 1, "effort": nv}
@@ -65,9 +41,8 @@ def derivative_source(arm: ArmModel, integrator: str, interface: str) -> ModuleS
     lines = function_lines(step, layout, constants)
     title = f"Derivative of {integrator}, {interface} commands."
     head = head_text(title, with_constant_rows(layout, 1, len(constants)), 1, "float64")
-    first = layout.first
-    advance = ADVANCE.format(lines=lines, n=n, nv=nv, command=first["command"], dt=first["dt"])
-    return ModuleSource(head + advance, tuple(constants))
+    text = FUNCTION.format(name="step", purpose=step.purpose, lines=lines)
+    return ModuleSource(head + text, tuple(constants))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Kernel:
         """
         self.arm, self.options = arm, options
         equations = equations_fingerprint(arm, options.interface, options.vary)
-        key = fingerprint(arm, (*options.key, equations))
+        key = fingerprint(arm, (*options.key, equations, *self._plan_key()))
         self._module = cached_module(
             key, self._source, lambda module: check_kernel(module, arm, options)
         )
@@ -109,16 +110,31 @@ class Kernel:
         diverged: bool = self._module.step(x)
         return diverged
 
+    def functions(self, *names: str) -> tuple[Any, ...]:
+        """Return compiled functions of a block."""
+        return tuple(getattr(self._module, name) for name in names)
+
+    def _plan_key(self) -> tuple[str, ...]:
+        """Return what a planning kernel depends on: its traced policy and cost."""
+        if self.options.plan is None:
+            return ()
+        with casadi_required(f"planning kernel of arm '{self.arm.name}'"):
+            from arm_dynamics.batch.kernels.plan_trace import plan_fingerprint  # noqa: PLC0415
+        return (plan_fingerprint(self.arm, self.options.plan),)
+
     def _source(self) -> ModuleSource:
         """Return the module of the traced step, with a controller also tick and metrics."""
         arm, options = self.arm, self.options
         with casadi_required(f"kernel of arm '{arm.name}'"):
             from arm_dynamics.batch.kernels.kernel_source import module_source  # noqa: PLC0415
+            from arm_dynamics.batch.kernels.plan_trace import trace_plan  # noqa: PLC0415
             from arm_dynamics.batch.kernels.step_trace import trace_pid, trace_step  # noqa: PLC0415
         trace = trace_step(
             arm, options.integrator, options.interface, options.vary, options.contacts
         )
         if options.pid is not None:
             trace = trace_pid(trace, options.pid)
+        if options.plan is not None:
+            trace = trace_plan(trace, arm, options.plan)
         title = f"{options.integrator}, {options.interface}, {options.precision}."
         return module_source(trace, title, options.lanes, options.precision)

@@ -38,6 +38,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 
 if TYPE_CHECKING:
+    from arm_dynamics.batch.kernels.plan_spec import PlanSpec
     from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
 
 _LOADED: dict[Path, Any] = {}
@@ -75,6 +76,8 @@ class KernelOptions:
         PID controller inside the kernel.
     contacts : SphereContacts, optional
         Contacts with the objects of a scene.
+    plan : PlanSpec, optional
+        Policy and cost of predicted motions; instead of ``pid``.
 
     Raises
     ------
@@ -90,6 +93,7 @@ class KernelOptions:
     lanes: int = 32
     pid: PidSpec | None = None
     contacts: SphereContacts | None = None
+    plan: PlanSpec | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in AGREEMENT:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 
+from arm_dynamics.batch.kernels.cost import cost_geometry
 from arm_dynamics.batch.kernels.kernel_cache import (
     AGREEMENT,
     TRIAL_STEP,
@@ -30,6 +31,7 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
 
 if TYPE_CHECKING:
+    from arm_dynamics.batch.kernels.plan_spec import PlanSpec
     from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
 
 TRIAL_PERIOD = 2e-3
@@ -59,6 +61,8 @@ def check_kernel(module: Any, arm: ArmModel, options: KernelOptions) -> None:
     if options.pid is not None:
         trial.check_ticks(options.pid)
         trial.check_metrics()
+    if options.plan is not None:
+        trial.check_plan(options.plan)
     trial.check_rollout(options.pid)
 
 
@@ -79,6 +83,9 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
     }
     if options.pid is not None:
         rows |= _random_pid_inputs(options.pid, rows["q"], random)
+    if options.plan is not None:
+        rows |= {"knot": random.uniform(-1, 1, shape), "effort": random.uniform(-1, 1, shape)}
+        rows["parameter"] = options.plan.cost.packed()
     return rows
 
 
@@ -178,9 +185,30 @@ class _Trial:
         for name, values in zip(METRICS, expected, strict=True):
             self._accept(f"metric {name}", self.rows(name, x), values)
 
+    def check_plan(self, plan: PlanSpec) -> None:
+        """Compare the policy and the costs with their functions of numbers."""
+        x, data = self.start.copy(), self.arm.model.createData()
+        q, v, act, effort, command, knot = (
+            self.rows(name) for name in ("q", "v", "act", "effort", "command", "knot")
+        )
+        geometry = cost_geometry(self.arm, plan.scene)
+        self.module.tick(x)
+        for k in self.lanes:
+            expected = plan.command(self.arm, data, q[k], v[k], knot[k])
+            self._accept("command of a policy", self.rows("command", x)[k], expected)
+        for name in ("score", "terminal"):
+            x = self.start.copy()
+            getattr(self.module, name)(x)
+            costs = self.rows("cost", x)[:, 0]
+            for k in self.lanes:
+                stage = geometry.stage(State.of(q[k], v[k], effort[k], act=act[k]), command[k])
+                value = plan.cost.evaluate(stage, terminal=name == "terminal")
+                self._accept(f"{name} of a cost", costs[k], np.array([value]))
+
     def check_rollout(self, spec: PidSpec | None) -> None:
         """Compare ``rollout`` and its records with the module's other functions in turn."""
-        inputs = ["command"] if spec is None else list(spec.inputs)
+        controlled = spec is not None or self.options.plan is not None
+        inputs = ["knot" if self.options.plan else "command"] if spec is None else list(spec.inputs)
         module, lanes, x, y = self.module, self.options.lanes, self.start.copy(), self.start.copy()
         first = self.layout.first[inputs[0]] * lanes
         size = sum(self.layout.sizes[name] for name in inputs) * lanes
@@ -190,11 +218,11 @@ class _Trial:
         module.rollout(x, table, STEPS, STEPS, 0, recorded, records, failed)
         for row in table:
             y[first : first + size] = row
-            if spec is not None:
+            if controlled:
                 module.tick(y)
             for _ in range(STEPS):
                 module.step(y)
-            if spec is not None:
+            if controlled:
                 module.score(y)
         for name in ("q", "v", "act", "command", "effort", *(spec.memory if spec else ())):
             self._accept(f"{name} of a rollout", self.rows(name, x), self.rows(name, y))

@@ -19,7 +19,9 @@ from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.friction import SWEEPS
 
 FUNCTIONS = "step", "tick", "score"
-"""Functions that a rollout calls; the last two exist with a controller."""
+"""Functions that a rollout calls; the last two exist with a controller or a cost."""
+CALLED = (*FUNCTIONS, "terminal")
+"""Functions that are called from outside of the module."""
 FASTMATH = '{"contract", "nsz", "arcp"}'
 """Allowed changes of rounding: fused products, unsigned zero, reciprocals."""
 
@@ -183,7 +185,7 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
         if function.name == "step":
             after = indent("\n".join(impulses), " " * 4)
             texts.append(STEP.format(lines=lines, impulses=after))
-        elif function.name not in FUNCTIONS:
+        elif function.name not in CALLED:
             texts.append(LANE_FUNCTION.format(name=function.name, lines=lines))
         else:
             name, purpose = function.name, function.purpose

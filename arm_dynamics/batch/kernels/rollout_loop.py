@@ -37,14 +37,7 @@ def rollout_of(
 
     @cache
     def program() -> IntArray:
-        signature = numba.types.boolean(numba.types.Array(getattr(numba.types, precision), 1, "C"))
-        addresses = [
-            CompileResultWAP(function.get_compile_result(signature)).__wrapper_address__()
-            if function
-            else 0
-            for function in functions
-        ]
-        return np.array([*addresses, *rows])
+        return np.array([*addresses(precision, functions), *rows])
 
     def rollout(
         x: Vector,
@@ -67,8 +60,19 @@ def rollout_of(
     return rollout
 
 
+def addresses(precision: str, functions: tuple[Any, ...]) -> list[int]:
+    """Return the addresses of compiled functions of a block; 0 for None."""
+    signature = numba.types.boolean(numba.types.Array(getattr(numba.types, precision), 1, "C"))
+    return [
+        CompileResultWAP(function.get_compile_result(signature)).__wrapper_address__()
+        if function
+        else 0
+        for function in functions
+    ]
+
+
 @numba.extending.intrinsic  # type: ignore[untyped-decorator]
-def _call(_: Any, address: Any, block: Any) -> Any:
+def call_at(_: Any, address: Any, block: Any) -> Any:
     """Return the answer of the function of a block at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -97,9 +101,9 @@ def advance(
         for r in range(inputs.shape[1]):
             x[first * lanes + r] = inputs[k, r]
         if tick:
-            _call(tick, x)
+            call_at(tick, x)
         for _ in range(steps_per_command):
-            diverged = _call(step, x)
+            diverged = call_at(step, x)
             count += 1
             if diverged:
                 for lane in range(lanes):
@@ -114,4 +118,4 @@ def advance(
                         records[record, j, lane] = x[recorded[j] * lanes + lane]
                 record += 1
         if score:
-            _call(score, x)
+            call_at(score, x)

@@ -252,8 +252,10 @@ def traced(function: Callable[..., Any]) -> Callable[..., Any]:
     scope = dict(python.__globals__)
     for name in _names(python.__code__):
         if name in scope:
-            scope[name] = _on_symbols(scope[name])
-    cells = tuple(CellType(_on_symbols(x.cell_contents)) for x in python.__closure__ or ())
+            scope[name] = _on_symbols(scope[name], python.__module__)
+    cells = tuple(
+        CellType(_on_symbols(x.cell_contents, python.__module__)) for x in python.__closure__ or ()
+    )
     copy = FunctionType(python.__code__, scope, python.__name__, python.__defaults__, cells)
     copy.__kwdefaults__ = python.__kwdefaults__
     return copy
@@ -269,17 +271,19 @@ class _ModuleOnSymbols:
         return _on_symbols(getattr(self._module, name))
 
 
-def _on_symbols(value: Any) -> Any:
+def _on_symbols(value: Any, module: str = "") -> Any:
     """Return the equivalent on symbols of a function or module; other values unchanged.
 
-    Functions are traced if they are compiled, or plain functions of this package.
+    Functions are traced if they are compiled, or plain functions of this package or ``module``.
     """
     if isinstance(value, ModuleType):
         return _ModuleOnSymbols(value)
     if isinstance(value, BuiltinFunctionType):
         return SUBSTITUTES.get(value, value)
     compiled = isinstance(getattr(value, "py_func", None), FunctionType)
-    plain = isinstance(value, FunctionType) and value.__module__.startswith("arm_dynamics.")
+    plain = isinstance(value, FunctionType) and (
+        value.__module__.startswith("arm_dynamics.") or value.__module__ == module
+    )
     return traced(value) if compiled or plain else value
 
 

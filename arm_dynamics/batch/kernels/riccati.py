@@ -1,0 +1,238 @@
+"""Expansion of a predicted motion and the backward pass of differential dynamic programming."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from arm_dynamics.batch.kernels.kernel_cache import stored
+from arm_dynamics.batch.kernels.rollout_loop import call_at
+from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
+
+
+@stored
+def expand(
+    program: IntArray,
+    derivative: Vector,
+    quadratic: Vector,
+    states: Matrix,
+    inputs: Matrix,
+    commands: Matrix,
+    parameters: Matrix,
+    dt: float,
+    dynamics: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    costs: tuple[Matrix, FloatArray],
+) -> bool:
+    """Write A, B, policy and cost derivatives of each period; return whether all are finite.
+
+    Parameters
+    ----------
+    program : IntArray
+        Addresses of the step with its derivative, of the running and terminal expansions and of the
+        policy's; steps per period, joints, states; then first rows: command, dt, A and B of the
+        derivative; command, parameter, gradient, hessian, policy_state, policy_input and knot of
+        the expansion.
+    derivative, quadratic : Vector
+        Blocks of one lane.
+    states, inputs, commands : Matrix
+        Nominal motion: (periods + 1, m), (periods, nv), (periods, nv).
+    parameters : Matrix
+        Parameters of the cost after each period, (periods, size).
+    dt : float
+        Time step [s].
+    dynamics : tuple
+        Output: A (periods, m, m) and B (periods, m, nv) of a period under a constant command,
+        derivatives of the command by the state (periods, nv, m) and by the input (periods, nv, nv).
+    costs : tuple
+        Output: gradient (periods + 1, m + nv) and hessian (periods + 1, m + nv, m + nv) of the
+        running cost after each period; the last row is that of the terminal cost.
+
+    """
+    step, running, terminal, policy, steps, n, m = program[:7]
+    d_command, d_dt, d_A, d_B = program[7:11]
+    c_command, c_parameter, c_gradient, c_hessian, c_state, c_input, c_knot = program[11:]
+    A, B, policy_state, policy_input = dynamics
+    gradient, hessian = costs
+    size, periods = m + n, inputs.shape[0]
+    derivative[d_dt] = dt
+    total = 0.0
+    for k in range(periods + 1):
+        if k < periods:
+            quadratic[:m] = states[k]
+            quadratic[c_knot : c_knot + n] = inputs[k]
+            call_at(policy, quadratic)
+            policy_state[k] = 0.0
+            for i in range(n):
+                for j in range(2 * n):
+                    policy_state[k, i, j] = quadratic[c_state + i * 2 * n + j]
+                for j in range(n):
+                    policy_input[k, i, j] = quadratic[c_input + i * n + j]
+            derivative[:m] = states[k]
+            derivative[d_command : d_command + n] = commands[k]
+            for s in range(steps):
+                call_at(step, derivative)
+                after = derivative[d_A : d_A + m * m].reshape(m, m)
+                enters = derivative[d_B : d_B + m * n].reshape(m, n)
+                if s == 0:
+                    A[k] = after
+                    B[k] = enters
+                else:
+                    A[k] = after @ A[k]
+                    B[k] = after @ B[k] + enters
+        last = min(k, periods - 1)
+        quadratic[:m] = states[last + 1]
+        quadratic[c_command : c_command + n] = commands[last]
+        for i in range(parameters.shape[1]):
+            quadratic[c_parameter + i] = parameters[last, i]
+        call_at(running if k < periods else terminal, quadratic)
+        for i in range(size):
+            gradient[k, i] = quadratic[c_gradient + i]
+            total += abs(gradient[k, i])
+            for j in range(size):
+                hessian[k, i, j] = quadratic[c_hessian + i * size + j]
+                total += abs(hessian[k, i, j])
+    finite: bool = np.isfinite(total + np.abs(A).sum() + np.abs(B).sum())
+    return finite
+
+
+@stored
+def factor(H: Matrix, free: Vector, damping: float, L: Matrix) -> bool:
+    """Write L of L Lᵀ = H + damping, with rows and columns that are not free as those of 1.
+
+    False if the matrix is not positive definite.
+    """
+    n = free.size
+    for i in range(n):
+        for j in range(i + 1):
+            one = 1.0 if i == j else 0.0
+            s = H[i, j] + damping * one if free[i] * free[j] > 0.0 else one
+            for t in range(j):
+                s -= L[i, t] * L[j, t]
+            if i > j:
+                L[i, j] = s / L[j, j]
+            elif s > 0.0:
+                L[i, i] = np.sqrt(s)
+            else:
+                return False
+    return True
+
+
+@stored
+def solve_factored(L: Matrix, y: Vector) -> None:
+    """Replace y by (L Lᵀ)⁻¹ y."""
+    n = y.size
+    for i in range(n):
+        for t in range(i):
+            y[i] -= L[i, t] * y[t]
+        y[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for t in range(i + 1, n):
+            y[i] -= L[t, i] * y[t]
+        y[i] /= L[i, i]
+
+
+@stored
+def limited_step(
+    Q_uu: Matrix,
+    Q_u: Vector,
+    Q_ux: Matrix,
+    u: Vector,
+    bound: Vector,
+    damping: float,
+    step: Vector,
+    gain: Matrix,
+) -> bool:
+    """Write d = -H⁻¹ Q_u and K = H⁻¹ Q_ux of one period, H = Q_uu + μ; False if H is not positive.
+
+    Inputs ``u`` at their bound that d leads beyond are held, and the others solved again.
+    """
+    n, m = Q_ux.shape
+    scale = np.abs(np.diag(Q_uu)).mean()
+    free, L, y = np.ones(n), np.zeros((n, n)), np.empty(n)
+    for _ in range(n + 1):
+        if not factor(Q_uu, free, damping * scale, L):
+            return False
+        step[:] = -Q_u * free
+        solve_factored(L, step)
+        for c in range(m):
+            y[:] = Q_ux[:, c] * free
+            solve_factored(L, y)
+            gain[:, c] = y
+        held = 0
+        for i in range(n):
+            if free[i] > 0.0 and abs(u[i]) >= bound[i] * (1.0 - 1e-9) and u[i] * step[i] > 0.0:
+                free[i], held = 0.0, held + 1
+        if held == 0:
+            break
+    return True
+
+
+@stored
+def backward(
+    dynamics: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    costs: tuple[Matrix, FloatArray],
+    inputs: Matrix,
+    bound: Vector,
+    damping: float,
+    steps: Matrix,
+    gains: FloatArray,
+) -> float:
+    """Solve the quadratic approximation backwards in time.
+
+    The change of an input is α d_k + K_k (x_k - x). An input at its bound that d would lead beyond
+    has d = 0 and K = 0.
+
+    Parameters
+    ----------
+    dynamics, costs : tuple
+        As ``expand`` writes them.
+    inputs : Matrix
+        Nominal inputs (periods, nv).
+    bound : Vector
+        Largest input (nv,).
+    damping : float
+        μ: μ times the mean of its diagonal is added to Q_uu.
+    steps, gains : Matrix, FloatArray
+        Output: d (periods, nv) and K (periods, nv, m).
+
+    Returns
+    -------
+    float
+        Expected decrease of the cost for α = 1; -1 if a Q_uu is not positive definite.
+
+    References
+    ----------
+    Y. Tassa, T. Erez, E. Todorov, IROS 2012, equations 5 to 11; limits: Y. Tassa, N. Mansard,
+    E. Todorov, ICRA 2014, section IV, with one projection.
+
+    """
+    A, B, policy_state, policy_input = dynamics
+    gradient, hessian = costs
+    periods, m, _ = B.shape
+    V = hessian[periods, :m, :m].copy()
+    v = gradient[periods, :m].copy()
+    decrease = 0.0
+    for k in range(periods - 1, -1, -1):
+        C, D = policy_state[k], policy_input[k]
+        a = A[k] + B[k] @ C
+        b = B[k] @ D
+        l_x, l_c = gradient[k, :m], np.ascontiguousarray(gradient[k, m:])
+        W = V + hessian[k, :m, :m]
+        cross = np.ascontiguousarray(hessian[k, m:, :m])
+        R = np.ascontiguousarray(hessian[k, m:, m:])
+        w = v + l_x
+        Q_x = a.T @ w + C.T @ l_c
+        Q_u = b.T @ w + D.T @ l_c
+        Wa, Wb = W @ a, W @ b
+        ca, cb = cross @ a, cross @ b
+        RC, RD = R @ C, R @ D
+        Q_xx = a.T @ Wa + C.T @ RC + ca.T @ C + C.T @ ca
+        Q_uu = b.T @ Wb + D.T @ RD + cb.T @ D + D.T @ cb
+        Q_ux = b.T @ Wa + D.T @ RC + cb.T @ C + D.T @ ca
+        if not limited_step(Q_uu, Q_u, Q_ux, inputs[k], bound, damping, steps[k], gains[k]):
+            return -1.0
+        step, gain = steps[k], gains[k]
+        decrease -= step @ Q_u + 0.5 * (step @ (Q_uu @ step))
+        v = Q_x - gain.T @ (Q_uu @ step) - gain.T @ Q_u + Q_ux.T @ step
+        V = Q_xx + gain.T @ (Q_uu @ gain) - gain.T @ Q_ux - Q_ux.T @ gain
+        V = 0.5 * (V + V.T)
+    return decrease

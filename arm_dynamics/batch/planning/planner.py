@@ -1,0 +1,262 @@
+"""Receding-horizon planning: state in, plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.batch.kernels.cost import Cost
+from arm_dynamics.batch.kernels.plan_spec import PlanSpec
+from arm_dynamics.batch.planning.horizon import Horizon
+from arm_dynamics.batch.planning.local_model import LocalModel
+from arm_dynamics.batch.planning.planning_kernel import PlanningKernel
+from arm_dynamics.batch.planning.planning_method import PlanningMethod
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
+from arm_dynamics.core.argument_checks import check_type
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly, check_vector
+from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.model.arm_argument import check_arm, require_masses
+from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.equations_of_motion import accepted_interfaces
+
+DEFAULT_HORIZON = Horizon()
+
+
+class NoPlan(InvalidValue):
+    """Every predicted motion diverges or has no finite cost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Predicted motion of a horizon, with its inputs and feedback gains.
+
+    Attributes
+    ----------
+    time : float
+        Time of the first input [s].
+    period : float
+        Time from one input to the next [s].
+    inputs : Matrix
+        Inputs of the policy (periods, nv).
+    states : Matrix
+        Predicted q and v at the start of each period and at the end (periods + 1, 2 nv).
+    gains : FloatArray
+        Feedback gains of q and v (periods, nv, 2 nv), 0 without feedback.
+    cost : float
+        Predicted cost.
+
+    """
+
+    time: float
+    period: float
+    inputs: Matrix
+    states: Matrix
+    gains: FloatArray
+    cost: float
+
+    @property
+    def end(self) -> float:
+        """Time after the last period [s]."""
+        return self.time + len(self.inputs) * self.period
+
+    def input(self, time: float, q: Vector, v: Vector) -> Vector:
+        """Return u_k + K_k (x(t) - (q, v)) (nv,), k the period of ``time``, in the end the last."""
+        at = min(max((time - self.time) / self.period, 0.0), float(len(self.inputs)))
+        k = min(int(at), len(self.inputs) - 1)
+        fraction = at - k
+        desired = (1.0 - fraction) * self.states[k] + fraction * self.states[k + 1]
+        u: Vector = self.inputs[k] + self.gains[k] @ (desired - np.concatenate([q, v]))
+        return u
+
+
+class Planner:
+    """Predictive control of an arm: one plan per state.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Model of the predictions: nominal, identified, perturbed or with a payload.
+    cost : Cost
+        Cost.
+    method : PlanningMethod
+        ``Mppi``, ``CrossEntropy``, ``PredictiveSampling`` or ``Ilqr``.
+    horizon : Horizon
+        Times.
+    interface, policy : str
+        Command interface, and what the inputs are: "command", or with "effort" also "gravity" (in
+        addition to g(q)) and "acceleration" (of M(q) a + C(q, v) v + g(q)).
+    feedback : bool
+        Whether gains of the second-order model keep predicted motions, and the arm between two
+        plans, at the nominal motion. Unstable motions need it.
+    scene : Scene
+        Objects whose gaps the cost can use.
+    precision : str
+        "float64" or "float32".
+    threads : int
+        Threads of the predictions.
+
+    Raises
+    ------
+    InvalidValue, UnknownName
+        If an argument is invalid, or the cost cannot be traced.
+    ConfigError
+        If CasADi is missing.
+
+    """
+
+    def __init__(
+        self,
+        arm: ArmModel,
+        cost: Cost,
+        method: PlanningMethod,
+        horizon: Horizon = DEFAULT_HORIZON,
+        *,
+        interface: str = "effort",
+        policy: str = "command",
+        feedback: bool = False,
+        scene: Scene = EMPTY_SCENE,
+        precision: str = "float64",
+        threads: int = 1,
+    ) -> None:
+        require_masses(check_arm(arm), "a plan")
+        accepted_interfaces(arm, interface)
+        self.arm, self.cost = arm, check_type(Cost, "cost", cost, "Cost(...)")
+        self.horizon = check_type(Horizon, "horizon", horizon, "Horizon(...)")
+        self.method = check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
+        self.spec = PlanSpec(cost, interface, policy, scene)
+        self.kernel = PlanningKernel(
+            arm, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
+            threads=threads,
+        )  # fmt: skip
+        needs_model = feedback or method.needs_model
+        self.local_model = LocalModel(arm, self.spec, horizon) if needs_model else None
+        self.kernel.feedback = needs_model
+        self._data = arm.model.createData()
+        self.parameters = cost.packed()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all plans: the next one starts from inputs of 0 and the seed of the method."""
+        self.plan: Plan | None = None
+        for memory in (
+            self.kernel.knots,
+            self.kernel.inputs,
+            self.kernel.states,
+            self.kernel.gains,
+        ):
+            memory[:] = 0.0
+        self.method.start(self.kernel, self.spec.bound(self.arm), self.local_model)
+
+    def set_parameters(self, changes: Mapping[str, ArrayLike]) -> None:
+        """Replace parameters of the cost, constants or values over the periods.
+
+        Raises
+        ------
+        InvalidValue, UnknownName
+            As ``Cost.packed``; the previous parameters stay.
+
+        """
+        packed = self.cost.packed(changes)
+        if len(packed) not in (1, self.horizon.periods):
+            raise InvalidValue(
+                f"parameters of the cost: periods = {len(packed)}; expected {self.horizon.periods}"
+            )
+        self.parameters = packed
+
+    def update(self, state: State, pending: ArrayLike = ()) -> Plan:
+        """Return the plan from a state.
+
+        Parameters
+        ----------
+        state : State
+            Present state.
+        pending : ArrayLike
+            Commands already sent that act in the periods of the delay, shape (delay, nv).
+
+        Raises
+        ------
+        NoPlan
+            If no predicted motion has a finite cost; the next call starts from the plan before.
+        InvalidValue
+            If the state or the pending commands have another shape, or are not finite.
+
+        """
+        start, sent = self._checked(state, pending)
+        kernel, horizon = self.kernel, self.horizon
+        time = state.time + horizon.delay * horizon.period
+        if self.plan is not None and time != self.plan.time:
+            periods = (time - self.plan.time) / horizon.period
+            for rows in (kernel.inputs, kernel.states, kernel.gains):
+                _shift(rows, periods)
+            self.method.shift(periods)
+        kernel.start_from(start, self.parameters, sent)
+        cost = np.inf
+        if self.local_model is None:
+            cost = self.method.improve()
+        elif self._follow_nominal():
+            self.local_model.update(kernel)
+            cost = self.method.improve()
+        if not np.isfinite(cost):
+            raise NoPlan(
+                f"plan at t = {state.time:.6g} s: finite costs = 0 of {kernel.samples} samples;"
+                " expected at least one; reduce the time step of the horizon or the noise, or check"
+                " the cost"
+            )
+        n = 2 * self.arm.nv
+        motion = kernel.inputs, kernel.states[:, :n], kernel.gains
+        inputs, states, gains = (as_readonly(rows.astype(float)) for rows in motion)
+        self.plan = Plan(time, horizon.period, inputs, states, gains, cost)
+        return self.plan
+
+    def command(self, state: State, plan: Plan | None = None) -> Command:
+        """Return the command of a plan (default: the last one) at the time of a state.
+
+        Raises
+        ------
+        InvalidValue
+            Without a plan.
+
+        """
+        plan = plan or self.plan
+        if plan is None:
+            raise InvalidValue("plan = None; expected one; call update(state) first")
+        u = plan.input(state.time, state.q, state.v)
+        value = self.spec.command(self.arm, self._data, state.q, state.v, u)
+        return Command(self.spec.interface, as_readonly(value), state.time)
+
+    def _checked(self, state: State, pending: ArrayLike) -> tuple[Vector, Matrix]:
+        """Return (q, v, act) and the pending commands (delay, nv); raises InvalidValue."""
+        n, delay = self.arm.nv, self.horizon.delay
+        act = require_state(state).act if state.act.size else self.arm.initial_act
+        named = ("q", state.q, n), ("v", state.v, n), ("act", act, self.arm.na)
+        start = np.concatenate(
+            [check_vector(f"state {x}", value, size) for x, value, size in named]
+        )
+        sent = np.asarray(pending, float).reshape(-1, n)
+        if len(sent) != delay or not np.isfinite(sent).all():
+            raise InvalidValue(
+                f"pending commands: shape = {sent.shape}; expected finite ({delay}, {n})"
+            )
+        return start, sent
+
+    def _follow_nominal(self) -> bool:
+        """Predict the nominal motion from the present state; if it diverges, without its past."""
+        kernel = self.kernel
+        kernel.knots[0, :, :, 0] = 0.0
+        if np.isfinite(kernel.follow_first()):
+            return True
+        kernel.inputs[:] = kernel.gains[:] = 0.0
+        return bool(np.isfinite(kernel.follow_first()))
+
+
+def _shift(rows: FloatArray, periods: float) -> None:
+    """Move rows by a number of periods in place; the last one is repeated."""
+    at = np.clip(np.arange(len(rows)) + periods, 0.0, len(rows) - 1.0)
+    before = at.astype(int)
+    after = np.minimum(before + 1, len(rows) - 1)
+    fraction = (at - before).reshape(-1, *[1] * (rows.ndim - 1))
+    rows[:] = (1.0 - fraction) * rows[before] + fraction * rows[after]

@@ -1,0 +1,401 @@
+"""Planning: the kernel against plant and Python cost, the methods against closed forms."""
+
+import math
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from arm_dynamics import load_arm, load_scene
+from arm_dynamics.batch import (
+    Cost,
+    CrossEntropy,
+    Horizon,
+    Ilqr,
+    Mppi,
+    NoPlan,
+    Planner,
+    PredictiveSampling,
+)
+from arm_dynamics.batch.kernels.cost import cost_geometry
+from arm_dynamics.batch.planning.knots import SPLINES, KnotSpline
+from arm_dynamics.batch.planning.sampling_methods import _coloring
+from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.state import Command, State
+from arm_dynamics.simulation import maximum
+from arm_dynamics.simulation.plant import Plant
+
+NOISE = {"noise": 1.0, "samples": 64, "knots": 4}
+
+
+def distance(x):
+    return math.sqrt(x @ x + 1e-12)
+
+
+def whole_stage(s, p):
+    """Every quantity of a stage."""
+    gaps = sum(maximum(0.1 - gap, 0.0) for gap in (*s.object_gaps, *s.own_gaps))
+    gaps += sum(s.sphere_gaps(p.target, 0.1))
+    return (
+        p.weight * distance(s.tool_position - p.target)
+        + s.tool_velocity @ s.tool_velocity
+        + s.tool_rotation[0, 1]
+        + s.position_excess @ s.position_excess
+        + 0.1 * (s.effort @ s.effort + s.command @ s.command)
+        + s.kinetic_energy
+        + s.potential_energy
+        + gaps
+    )
+
+
+def rest(s, p):
+    return 10 * (s.v @ s.v)
+
+
+def reach(s, p):
+    return (s.q - p.q_ref) @ (s.q - p.q_ref) + 0.1 * (s.v @ s.v) + 0.01 * (s.command @ s.command)
+
+
+@pytest.fixture(scope="module")
+def two_link():
+    arm = load_arm("two_link")
+    joints = tuple(replace(j, damping=0.0, effort=50.0) for j in arm.joints)
+    return replace(arm, joints=joints)
+
+
+def planner_of(arm, method, **options):
+    cost = Cost(reach, rest, {"q_ref": [0.5, -0.3]})
+    return Planner(arm, cost, method, Horizon(12, 0.05, 2), **options)
+
+
+@pytest.mark.parametrize("policy", ["command", "gravity", "acceleration"])
+def test_costs_are_those_of_the_plant(policy):
+    arm, scene = load_arm("five_dof"), load_scene("ground")
+    cost = Cost(whole_stage, rest, {"target": [0.3, 0.0, 0.2], "weight": 10.0})
+    horizon = Horizon(8, 0.004, 2, delay=2)
+    planner = Planner(arm, cost, Mppi(**NOISE), horizon, policy=policy, scene=scene)
+    kernel, random = planner.kernel, np.random.default_rng(0)
+    planner.set_parameters({"target": random.uniform(0.1, 0.4, (8, 3))})
+    kernel.knots[:] = 0.3 * random.normal(size=kernel.knots.shape)
+    kernel.inputs[:], kernel.states[:] = 0.1, 0.2
+    kernel.gains[:] = 0.02 * random.normal(size=kernel.gains.shape)
+    kernel.feedback = True
+    q, v, sent = np.full(5, 0.1), np.full(5, 0.3), 0.3 * random.normal(size=(2, 5))
+    kernel.start_from(np.concatenate([q, v, arm.initial_act]), planner.parameters, sent)
+    costs = kernel.costs()
+    W = KnotSpline("cubic", 4).matrix(np.arange(6) / 5)
+    plant, geometry, data = Plant(arm), cost_geometry(arm, scene), arm.model.createData()
+    for lane in (0, 5):
+        state, total = State.of(q, v, act=arm.initial_act), 0.0
+        for k in range(8):
+            command = sent[k] if k < 2 else None
+            if command is None:
+                u = kernel.inputs[k - 2] + W[k - 2] @ kernel.knots[0, :4, :, lane]
+                u = u + kernel.gains[k - 2] @ (
+                    kernel.states[k - 2] - np.concatenate([state.q, state.v])
+                )
+                command = planner.spec.command(arm, data, state.q, state.v, u)
+            state = plant.step(state, Command("effort", command), 0.002, 2)
+            stage = geometry.stage(state, command)
+            total += cost.evaluate(stage, planner.parameters[k])
+        total += cost.evaluate(stage, planner.parameters[7], terminal=True)
+        assert costs[lane] == pytest.approx(total, rel=1e-9)
+
+
+def test_voltages_and_float32():
+    arm = load_arm("five_dof")
+    cost = Cost(lambda s, p: s.q @ s.q + 1e-3 * (s.command @ s.command))
+    plans = [
+        Planner(arm, cost, Mppi(**NOISE), Horizon(6, 2e-3, 4), interface="voltage", precision=name)
+        for name in ("float64", "float32")
+    ]
+    for planner in plans:
+        planner.kernel.knots[:] = np.random.default_rng(0).normal(size=planner.kernel.knots.shape)
+        start = np.concatenate([np.full(5, 0.2), np.zeros(5), arm.initial_act])
+        planner.kernel.start_from(start, planner.parameters, np.empty((0, 5)))
+    double, single = (planner.kernel.costs() for planner in plans)
+    np.testing.assert_allclose(single, double, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", SPLINES)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_splines_interpolate(kind, count):
+    spline, times = KnotSpline(kind, count), np.linspace(0, 1, 23)
+    W = spline.matrix(times)
+    np.testing.assert_allclose(W.sum(axis=1), 1.0, atol=1e-12)  # constants are reproduced
+    at, weights = spline.taps(times)
+    padded = np.concatenate([np.arange(float(count)) ** 2, np.zeros(3)])
+    found = [w @ padded[i : i + 4] for i, w in zip(at, weights, strict=True)]
+    np.testing.assert_allclose(found, W @ padded[:count], atol=1e-12)
+    if kind != "zero_order" and count > 1:
+        ends = np.linspace(0, 1, count)
+        np.testing.assert_allclose(spline.matrix(ends), np.eye(count), atol=1e-12)
+        np.testing.assert_allclose(W @ ends, times, atol=1e-12)  # and straight lines
+
+
+def test_cubic_splines_have_a_continuous_slope():
+    spline, h = KnotSpline("cubic", 6), 1e-6
+    for knot in (0.2, 0.4, 0.6, 0.8):
+        left, at, right = spline.matrix(np.array([knot - h, knot, knot + h]))
+        np.testing.assert_allclose((at - left) / h, (right - at) / h, atol=1e-3)
+
+
+@pytest.mark.parametrize("color", [0.0, 1.0, 2.0])
+def test_colored_noise_has_unit_variance(color):
+    C = _coloring(8, color)
+    covariance = C @ C.T
+    np.testing.assert_allclose(np.diag(covariance), 1.0, atol=1e-12)
+    assert covariance[0, 1] == pytest.approx(0.0, abs=1e-12) if color == 0 else covariance[0, 1] > 0
+    if color:
+        slow = _coloring(8, color + 1)
+        assert (slow @ slow.T)[0, 1] > covariance[0, 1]
+
+
+def test_ilqr_solves_a_linear_quadratic_problem_in_one_step(two_link):
+    """Computed torque makes a double integrator: gains are those of the Riccati equation."""
+    horizon, cost = Horizon(12, 0.05, 1), Cost(quadratic, terminal_quadratic)
+    planner = Planner(two_link, cost, Ilqr(), horizon, policy="acceleration")
+    plan = planner.update(State.of([0.4, -0.2], [0.1, 0.3]))
+    dt, n = 0.05, 2
+    A = np.block([[np.eye(n), dt * np.eye(n)], [np.zeros((n, n)), np.eye(n)]])
+    B = np.vstack([dt**2 * np.eye(n), dt * np.eye(n)])
+    Q, V = np.diag([2.0, 2.0, 0.2, 0.2]), np.diag([0.0, 0.0, 20.0, 20.0])
+    gains = []
+    for _ in range(12):
+        W = V + Q
+        K = np.linalg.solve(B.T @ W @ B, B.T @ W @ A)
+        gains.insert(0, K)
+        V = A.T @ W @ A - A.T @ W @ B @ K
+    np.testing.assert_allclose(plan.gains, gains, rtol=1e-5, atol=1e-8)
+    x, total = np.array([0.4, -0.2, 0.1, 0.3]), 0.0
+    for k, K in enumerate(gains):
+        np.testing.assert_allclose(plan.inputs[k], -K @ x, atol=1e-4)
+        np.testing.assert_allclose(plan.states[k], x, atol=1e-5)
+        u = -K @ x
+        x = A @ x + B @ u
+        total += 0.5 * x @ Q @ x
+    total += 10 * x[2:] @ x[2:]
+    assert plan.cost == pytest.approx(total, rel=1e-4)
+
+
+def quadratic(s, p):
+    return s.q @ s.q + 0.1 * (s.v @ s.v)
+
+
+def terminal_quadratic(s, p):
+    return 10 * (s.v @ s.v)
+
+
+def test_ilqr_keeps_limits_and_lowers_the_cost(two_link):
+    arm = replace(two_link, joints=tuple(replace(j, effort=4.0) for j in two_link.joints))
+    planner = planner_of(arm, Ilqr(iterations=1))
+    state, costs = State.of([-1.5, 0.2]), []
+    for _ in range(12):
+        plan = planner.update(state)
+        costs.append(plan.cost)
+        assert (np.abs(plan.inputs) <= 4.0 * (1 + 1e-12)).all()
+    assert (np.diff(costs) <= 1e-9 * costs[0]).all()
+    assert costs[-1] < costs[0]
+    assert (np.abs(plan.inputs) > 3.99).any()  # gravity needs more than the limit
+
+
+@pytest.mark.parametrize("kind", [Mppi, CrossEntropy, PredictiveSampling])
+def test_sampling_approaches_the_optimum(two_link, kind):
+    state, optimal = State.of([0.3, -0.2]), planner_of(two_link, Ilqr(20), policy="gravity")
+    least = optimal.update(state).cost
+    method = kind(2.0, samples=128, knots=6, iterations=100, seed=3)
+    planner = planner_of(two_link, method, policy="gravity")
+    start = planner.update(state).cost
+    assert least * (1 - 1e-3) <= start <= 1.2 * least
+
+
+def test_mppi_weights_are_exponential(two_link):
+    method = Mppi(1.0, samples=32, knots=3, temperature=0.5)
+    planner = planner_of(two_link, method)
+    planner.kernel.knots[:] = np.random.default_rng(0).normal(size=planner.kernel.knots.shape)
+    costs = np.linspace(1.0, 5.0, 32)
+    costs[7] = np.inf
+    excess = costs - 1.0
+    weights = np.exp(-excess / (0.5 * np.median(excess[np.isfinite(excess)])))
+    expected = planner.kernel.knots[0, :3] @ (weights / weights.sum())
+    np.testing.assert_allclose(method._mean(costs), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [Mppi, CrossEntropy, PredictiveSampling])
+def test_equal_seeds_give_equal_bits(two_link, kind):
+    def plan(threads=1, seed=0):
+        planner = planner_of(two_link, kind(1.0, samples=96, seed=seed, color=1.0), threads=threads)
+        planner.update(State.of([0.3, -0.2]))
+        return planner.update(State.of([0.3, -0.2], time=0.03))
+
+    first = plan()
+    for other in (plan(), plan(threads=3)):
+        np.testing.assert_array_equal(first.inputs, other.inputs)
+        assert first.cost == other.cost
+    assert (plan(seed=1).inputs != first.inputs).any()
+
+
+def test_reset_forgets(two_link):
+    planner = planner_of(two_link, Mppi(1.0, samples=32), feedback=True)
+    first = planner.update(State.of([0.3, -0.2]))
+    planner.update(State.of([0.4, -0.2], time=0.1))
+    planner.reset()
+    np.testing.assert_array_equal(planner.update(State.of([0.3, -0.2])).inputs, first.inputs)
+
+
+def test_a_plan_continues_the_one_before(two_link):
+    """After whole periods along the predicted motion nothing is left to improve at its start."""
+    planner = planner_of(two_link, Ilqr(20), policy="gravity")
+    plan = planner.update(State.of([0.3, -0.2]))
+    q, v = np.split(plan.states[2], 2)
+    planner.method.iterations = 1
+    planner.local_model.change_damping(1e9)  # a step that changes nothing
+    later = planner.update(State.of(q, v, time=0.1))
+    np.testing.assert_allclose(later.inputs[:10], plan.inputs[2:], atol=5e-3)
+    np.testing.assert_allclose(later.states[:10], plan.states[2:12], atol=1e-2)
+
+
+def test_commands_follow_the_plan_with_feedback(two_link):
+    planner = planner_of(two_link, Ilqr(5), policy="gravity")
+    plan = planner.update(State.of([0.3, -0.2]))
+    at, after = plan.states[3], np.array([0.01, 0.0, 0.0, 0.02])
+    for offset in (np.zeros(4), after):
+        q, v = np.split(at + offset, 2)
+        state = State.of(q, v, time=3 * plan.period)
+        u = plan.inputs[3] - plan.gains[3] @ offset
+        expected = planner.spec.command(two_link, two_link.model.createData(), q, v, u)
+        np.testing.assert_allclose(planner.command(state).value, expected, atol=1e-9)
+    assert plan.end == pytest.approx(0.6)
+
+
+def test_swing_up_with_half_of_the_gravity_torque(two_link):
+    """two_link hangs, or starts anywhere, and stands upright at rest after at most 9 s."""
+    arm = replace(
+        load_arm("two_link"),
+        joints=tuple(
+            replace(j, effort=e)
+            for j, e in zip(load_arm("two_link").joints, (9.81, 2.45), strict=True)
+        ),
+    )
+
+    def apart(s):
+        return 2 - math.cos(s.q[0] - math.pi / 2) - math.cos(s.q[1])
+
+    def swing(s, p):
+        energy = (s.kinetic_energy + s.potential_energy) / 19.62 - 1
+        return apart(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
+
+    def end(s, p):
+        return 100 * apart(s) + 3 * (s.v @ s.v)
+
+    planner = Planner(arm, Cost(swing, end), Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
+    plant, random = Plant(arm), np.random.default_rng(0)
+    starts = [State.of([-math.pi / 2, 0.0])]
+    starts += [State.of(random.uniform(-3, 3, 2), random.uniform(-1, 1, 2)) for _ in range(2)]
+    for start in starts:
+        planner.reset()
+        state = start
+        while state.time < 9:
+            planner.update(state)
+            for _ in range(4):
+                state = plant.step(state, planner.command(state), 0.01)
+        turns = (state.q - [math.pi / 2, 0.0]) / (2 * math.pi)
+        np.testing.assert_allclose(turns, np.round(turns), atol=1e-3)
+        np.testing.assert_allclose(state.v, 0.0, atol=1e-2)
+
+
+def test_a_tick_allocates_no_array(two_link):
+    planner = planner_of(two_link, Mppi(1.0, samples=512))
+    planner.update(State.of([0.3, -0.2]))
+    planner.kernel.costs()
+    tracemalloc.start()
+    for _ in range(5):
+        planner.kernel.costs()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 512 * 8  # less than one number per sample
+
+
+def branches(s, p):
+    if s.q[0] > 0:
+        return s.q[0]
+    return -s.q[0]
+
+
+def vector_cost(s, p):
+    return s.q
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (branches, "cost 'branches', line "),
+        (vector_cost, r"cost 'vector_cost': shape of its value = \(2,\); expected a number"),
+        (lambda s, p: p.missing, "cost '<lambda>', line .*missing"),
+        (lambda s, p: float(s.q[0]), "expected arithmetic"),
+    ],
+)
+def test_a_cost_that_cannot_be_traced_is_named(two_link, cost, message):
+    with pytest.raises(InvalidValue, match=message):
+        Planner(two_link, Cost(cost), Mppi(**NOISE))
+
+
+def test_the_line_of_a_cost_is_that_of_the_file(two_link):
+    line = branches.__code__.co_firstlineno + 1
+    with pytest.raises(InvalidValue, match=f"line {line}: TypeError"):
+        Planner(two_link, Cost(branches), Mppi(**NOISE))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Horizon(3, delay=3), "horizon: periods = 3; expected more than the delay of 3"),
+        (lambda: Horizon(3, period=0), "period"),
+        (lambda: Mppi(-1.0), "noise = -1.0; expected numbers above 0"),
+        (lambda: Mppi(1.0, temperature=0), "temperature"),
+        (lambda: CrossEntropy(1.0, elites=2.0), "elites"),
+        (lambda: Cost(3), "cost: running = 3; expected a function"),
+        (lambda: Cost(reach, parameters={"a": np.nan}), "parameter 'a' = nan"),
+        (lambda: KnotSpline("square", 3), "square"),
+    ],
+)
+def test_values_out_of_range_are_rejected(make, message):
+    with pytest.raises((InvalidValue, UnknownName), match=message):
+        make()
+
+
+def test_planners_reject_what_does_not_fit(two_link):
+    with pytest.raises(InvalidValue, match="knots = 20; expected at most the 12 periods"):
+        planner_of(two_link, Mppi(1.0, knots=20))
+    with pytest.raises(InvalidValue, match=r"noise: size = 3; expected one number or 2"):
+        planner_of(two_link, Mppi(np.ones(3)))
+    with pytest.raises(InvalidValue, match="policy 'gravity': interface = 'voltage'"):
+        planner_of(load_arm("five_dof"), Mppi(1.0), interface="voltage", policy="gravity")
+    with pytest.raises(UnknownName, match="policy"):
+        planner_of(two_link, Mppi(1.0), policy="torque")
+    planner = planner_of(two_link, Mppi(1.0, samples=32))
+    with pytest.raises(UnknownName, match="goal"):
+        planner.set_parameters({"goal": 1.0})
+    with pytest.raises(InvalidValue, match="periods = 3; expected 12"):
+        planner.set_parameters({"q_ref": np.zeros((3, 2))})
+    with pytest.raises(InvalidValue, match="pending commands"):
+        planner.update(State.of([0, 0]), np.zeros((1, 2)))
+    with pytest.raises(InvalidValue, match="plan = None"):
+        planner.command(State.of([0, 0]))
+    with pytest.raises(InvalidValue, match="state q"):
+        planner.update(State.of([0, 0, 0]))
+
+
+def test_a_cost_that_is_not_finite_is_no_plan(two_link):
+    def undefined(s, p):
+        return math.log(p.zero) + s.q[0]
+
+    planner = Planner(two_link, Cost(undefined, parameters={"zero": 1.0}), Mppi(1.0, samples=32))
+    good = planner.update(State.of([0.1, 0.0]))
+    planner.set_parameters({"zero": -1.0})
+    with pytest.raises(NoPlan, match="finite costs = 0 of 32 samples"):
+        planner.update(State.of([0.1, 0.0], time=0.02))
+    planner.set_parameters({"zero": 1.0})
+    assert planner.plan is good
+    assert np.isfinite(planner.update(State.of([0.1, 0.0], time=0.04)).cost)

@@ -232,7 +232,7 @@ def test_two_fingers_get_one_position_and_may_close_on_each_other():
         hold.loop.grip(GripperCommand(["left"], [0.1]))
 
 
-def test_two_jaws_of_one_motor_share_its_effort():
+def test_two_jaws_of_one_motor_divide_its_effort():
     """A mimic joint: the jaws at q and -0.5 q press with F₁ and F₂, F₁ + 0.5 F₂ = τ, F₁ = F₂."""
     text = (Path(__file__).parents[1] / "data" / "urdf" / "gripper.urdf").read_text()
     follows = '<mimic joint="l" multiplier="0.5"/></joint></robot>'

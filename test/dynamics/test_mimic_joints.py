@@ -167,9 +167,9 @@ def test_the_limits_of_both_joints_hold():
     assert (knuckle.lower, knuckle.upper) == pytest.approx((-1.8 / 1.5, 2.2 / 1.5))
     assert knuckle.velocity == pytest.approx(2.0)
     assert knuckle.effort == 9
-    apart = text().replace('offset="0.2"', 'offset="9"')
+    far = text().replace('offset="0.2"', 'offset="9"')
     with pytest.raises(UrdfRejected, match=r"'knuckle' <limit>: no position .*'tip'"):
-        parse_arm(apart)
+        parse_arm(far)
 
 
 def test_motor_windings_act_on_the_driven_joint():

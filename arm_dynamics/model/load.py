@@ -208,6 +208,7 @@ def _driven(joint: Joint, followers: Sequence[tuple[Joint, MimicJoint]]) -> Join
             lower, upper = max(joint.lower, lower), min(joint.upper, upper)
             joint = replace(
                 joint,
+                kind="revolute" if joint.unit == "rad" and upper < inf else joint.kind,
                 lower=lower,
                 upper=upper,
                 velocity=min(joint.velocity, own.velocity / ratio if own.velocity > 0 else inf),

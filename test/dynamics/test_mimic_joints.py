@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pinocchio as pin
 import pytest
-from conftest import examples
+from conftest import chain_urdf, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mimic_arm import RATIO, SHIFT, text
+from mimic_arm import FOLLOWS, JOINT, LINK, RATIO, SHIFT, text
 
 from arm_dynamics.batch import rollout
 from arm_dynamics.batch.kernels.kernel_cache import fingerprint
@@ -168,6 +168,9 @@ def test_the_limits_of_both_joints_hold():
     assert knuckle.velocity == pytest.approx(2.0)
     assert knuckle.effort == 9
     far = text().replace('offset="0.2"', 'offset="9"')
+    endless = re.sub(r'name="knuckle" type="revolute"', 'name="knuckle" type="continuous"', text())
+    assert parse_arm(endless).joints[2].lower == knuckle.lower
+    assert not parse_arm(endless).is_continuous.any()
     with pytest.raises(UrdfRejected, match=r"'knuckle' <limit>: no position .*'tip'"):
         parse_arm(far)
 
@@ -284,3 +287,28 @@ def test_an_old_pinocchio_is_named(monkeypatch):
     monkeypatch.delattr(pin, "transformJointIntoMimic")
     with pytest.raises(ConfigError, match="has no mimic joints; install a newer one, or lock"):
         parse_arm(text())
+
+
+def test_an_initial_position_is_within_the_limits_of_both_joints():
+    block = (
+        "<ros2_control name='c' type='system'><joint name='knuckle'>"
+        "<command_interface name='effort'/><state_interface name='position'>"
+        "<param name='initial_value'>1.9</param></state_interface></joint></ros2_control></robot>"
+    )
+    with pytest.raises(UrdfRejected, match=r"is outside the limits; choose .* -1.2 to 1.4"):
+        parse_arm(text().replace("</robot>", block))
+
+
+def test_two_branches_that_follow_each_other_are_rejected_by_name():
+    """Pinocchio needs the driven joint before the mimic joint."""
+    limbs = "".join(
+        LINK.format(name=name, mass=0.3, center="0.1 0 0")
+        + JOINT.format(name=name, kind="revolute", parent=parent, axis="0 0 1", damping=0,
+                       friction=0, mimic=FOLLOWS.format(*follows) if follows else "")
+        for name, parent, follows in (
+            ("a", "J1", ()), ("b", "J1", ()),
+            ("a_end", "a", ("b", 1, 0)), ("b_end", "b", ("a", 1, 0)),
+        )
+    )  # fmt: skip
+    with pytest.raises(ConfigError, match=r"joint 'a_end' follows 'b'; .* lock 'a_end'"):
+        parse_arm(chain_urdf({}, more=limbs))

@@ -105,19 +105,26 @@ def _moves(robot: Robot, joint: Node, name: str) -> bool:
 
 def mimic_range_faults(robot: Robot) -> Iterator[Fault]:
     """Yield driven joints whose limits and those of their mimic joints exclude each other."""
-    ranges: dict[str, list[tuple[float, float]]] = {}
-    for name, mimic in mimic_joints(robot).items():
-        low, high = _range(robot.joints[name])
-        own = ranges.setdefault(mimic.joint, [_range(robot.joints[mimic.joint])])
-        own.append(mimic.driven_range(low, high))
-    for name, own in ranges.items():
-        lower, upper = max(low for low, _ in own), min(high for _, high in own)
-        joint = robot.joints[name]
-        if lower > upper and all(low <= high for low, high in own):
-            names = [mimic.name for mimic in mimic_joints(robot).values() if mimic.joint == name]
+    followers: dict[str, list[str]] = {}
+    for mimic in mimic_joints(robot).values():
+        followers.setdefault(mimic.joint, []).append(mimic.name)
+    for name, names in followers.items():
+        joint, (lower, upper) = robot.joints[name], driven_range(robot, name)
+        valid = all(low <= high for low, high in (_range(robot.joints[n]) for n in (name, *names)))
+        if lower > upper and valid:
             problem = f"no position is within its limits and those of its mimic joints {names}"
             remedy = "correct limits, multipliers or offsets"
             yield Fault(joint.line, f"{title(joint)} <limit>", "", problem, remedy)
+
+
+def driven_range(robot: Robot, name: str) -> tuple[float, float]:
+    """Return the positions [rad or m] of joint ``name`` within its limits and its followers'."""
+    lower, upper = _range(robot.joints[name])
+    for mimic in mimic_joints(robot).values():
+        if mimic.joint == name:
+            low, high = mimic.driven_range(*_range(robot.joints[mimic.name]))
+            lower, upper = max(lower, low), min(upper, high)
+    return lower, upper
 
 
 def _range(joint: Node) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.model.audit.fault import Fault, Severity, listed, suggest, title
-from arm_dynamics.model.audit.joints import bounds
+from arm_dynamics.model.audit.mimic_joints import driven_range
 from arm_dynamics.model.audit.numbers import MAX_NUMBER, parse_number, unreadable
 from arm_dynamics.model.audit.robot import REFLECTED, Robot, mimicked
 from arm_dynamics.model.hardware_info import NAMES, NUMBERS
@@ -131,10 +131,10 @@ def initial_position_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
         if wrong:
             yield Fault(param.line, element, param.text, *wrong)
         target = robot.joints.get(joint.get("name") or "")
-        if interface != "position" or not target or target.get("type") == "continuous":
+        if interface != "position" or target is None or value is None:
             continue
-        lower, upper = bounds(target.find("limit"))
-        if value is None or lower is None or upper is None or lower <= value <= upper:
+        lower, upper = driven_range(robot, target.get("name") or "")
+        if lower <= value <= upper:
             continue
         problem, remedy = "is outside the limits", f"choose one from {lower:g} to {upper:g}"
         yield Fault(param.line, element, param.text, problem, remedy)

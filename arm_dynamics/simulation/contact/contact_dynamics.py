@@ -198,7 +198,7 @@ class ContactDynamics:
         self, states: Frames, q: Vector, v: Vector, dt: float, horizon: float
     ) -> tuple[int, Found]:
         """Return the contacts within dt, and whether those of links are CONTACT, NEAR or FAR."""
-        if self.arm is not None:
+        if self.arm is not None and self.arm.mimic_joints:
             q, v = self.arm.tree_positions(q), self.arm.tree_velocities(v)
         arguments = self._pairs, q, v, states, dt, horizon
         distance, rows, owners = contacts_of_links(self._scene, *arguments)

@@ -216,7 +216,10 @@ class RunReport:
         if stopped:
             message = self._status.messages.get("simulator", "paused")
             print(f"t {simulated:8.2f} s  simulated time stopped: {message}", flush=True)
-            return None
+            if self._options.duration is None or not number("diverged"):
+                return None
+            print("FAILED: the simulation diverged", flush=True)
+            return 1
         demo.continue_motion(simulated, *(number(event) or 0.0 for event in INTERRUPTED))
         self._print(simulated)
         limit = self._options.duration

@@ -58,6 +58,33 @@ def link_spheres(arm: ArmModel) -> list[LinkSphere]:
     )]  # fmt: skip
 
 
+def covering_spheres(arm: ArmModel, most: int = 4) -> list[LinkSphere]:
+    """Return spheres that cover the links that move, in a row along each shape's longest side.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm.
+    most : int
+        Largest number of spheres of a shape.
+
+    """
+    found: list[LinkSphere] = []
+    for one in convex_parts(collision_shapes(arm)[0])[1].geometryObjects:
+        joint, name = int(one.parentJoint), str(arm.model.frames[one.parentFrame].name)
+        sides, radius, middle, turn = rounded_box(one.geometry)
+        full = sides + 2 * radius
+        order = np.argsort(full)
+        count = min(max(round(full[order[2]] / max(full[order[1]], 1e-6)), 1), most)
+        parts = np.where(np.arange(3) == order[2], full / count, full)
+        cover = 0.5 * float(np.linalg.norm(parts))
+        for k in range(count) if joint > 0 else ():
+            at = np.where(np.arange(3) == order[2], full * ((k + 0.5) / count - 0.5), 0.0)
+            center = one.placement.act(middle + turn @ at)
+            found.append(LinkSphere(name, joint, center, cover, k in (0, count - 1)))
+    return found
+
+
 def rounded_box(geometry: Any) -> tuple[Vector, float, Vector, Matrix]:
     """Return sides (3,) [m] and radius [m] of the box of centers, its middle and its rotation."""
     middle, turn = np.zeros(3), np.eye(3)

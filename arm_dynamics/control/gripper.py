@@ -135,6 +135,7 @@ class Gripper:
         self._lock = Lock()
         self._number, self._time, self._moved_at, self._stalled = -1, 0.0, 0.0, False
         self._moments = np.zeros((len(at), 3))  # q, v and a of the reference
+        self._acceleration = self._top / STOP_TIME
         self._bound = self._free
         self.configure()
 
@@ -307,6 +308,8 @@ class Gripper:
             self._moments = np.array([reference.q[at], reference.v[at], reference.a[at]]).T
         self._followed, self._stalled = goal, False
         self._time = self._moved_at = state.time
+        fastest_speed = np.maximum(goal.speed, np.abs(self._moments[:, 1]))
+        self._acceleration = fastest_speed / STOP_TIME
         self._set_bound(goal)
 
     def _set_bound(self, goal: GripperGoal) -> None:
@@ -354,8 +357,7 @@ class Gripper:
         elif self._stalled:
             lead = np.zeros(len(lead))  # ``command`` applies the effort
         for k, (q, v, _) in enumerate(self._moments.tolist()):
-            speed = float(goal.speed[k])
-            limits = Limits(speed, speed / STOP_TIME)
+            limits = Limits(float(goal.speed[k]), float(self._acceleration[k]))
             phases, track = fastest(q, v, float(goal.target[k]), 0.0, limits), Track((), ())
             end = follow(track, 0.0, q, v, phases)
             moment = track.at(dt) if dt < end else (float(goal.target[k]), 0.0, 0.0)

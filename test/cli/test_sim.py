@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 
 from arm_dynamics.cli import sim as command
 from arm_dynamics.core.errors import ArmDynamicsError
+from arm_dynamics.core.status_summary import StatusSummary
 from arm_dynamics.recording.replay import replay
 
 WITHOUT_ROS = """
@@ -330,3 +331,14 @@ def test_the_parameter_file_of_the_simulator_applies(tmp_path):
     assert simulation.arm.payload.mass == 0.4
     assert simulation.period == pytest.approx(1e-3)
     assert not simulation.state.q.any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count", "code"),
+    [(["--duration", "2"], 1, 1), (["--duration", "2"], 0, None), ([], 1, None)],
+)
+def test_a_diverged_simulation_ends_a_run_of_a_given_duration_with_1(arguments, count, code):
+    status = StatusSummary()
+    status.take("simulator", False, "paused", {"paused": "true", "diverged": str(count)})
+    options = command.command_parser().parse_args(["so101", *arguments])
+    assert command.RunReport(status, options).update(demo=None) == code

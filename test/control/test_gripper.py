@@ -138,6 +138,15 @@ def test_the_new_goal_counts_and_the_jaw_opens():
     assert second.result.reached_goal
 
 
+def test_a_slow_goal_stops_a_fast_jaw_within_the_distance_of_the_goal_before():
+    hold = controlled(scene=Scene([]))
+    hold.loop.grip(GripperCommand((), [0.5], velocity=[2.0]))
+    run(hold, 1.0, lambda: hold.loop.reference.v[JAW] > 1.99)
+    hold.loop.grip(GripperCommand((), [-0.4], velocity=[0.1]))
+    assert run(hold, 1.0)[:, 1].max() < 0.5 + 1e-3
+    assert hold.loop.reference.v[JAW] == pytest.approx(-0.1)
+
+
 def test_a_canceled_goal_holds_the_measured_position():
     hold = controlled()
     goal = hold.loop.grip(GripperCommand((), [-0.4]))

@@ -17,7 +17,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.kernels.contact_impulse import gap_and_normal
-from arm_dynamics.collision.link_spheres import LinkSphere, link_spheres
+from arm_dynamics.collision.link_spheres import LinkSphere, covering_spheres
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
@@ -123,7 +123,7 @@ class Stage:
 
     @cached_property
     def object_gaps(self) -> tuple[Any, ...]:
-        """Gaps [m] of the spheres of the links to the objects of the scene, negative inside."""
+        """Gaps [m] of the spheres that cover the links to the objects of the scene, negative inside."""
         return tuple(
             self._evaluate(gap_and_normal)(
                 one.shape.kind, one.shape.size, np.array(one.position), np.array(one.rotation),
@@ -145,7 +145,7 @@ class Stage:
 
     @cached_property
     def spheres(self) -> tuple[tuple[Any, float], ...]:
-        """Center (3,) [m] in base axes and radius [m] of the spheres of the links that move."""
+        """Center (3,) [m] in base axes and radius [m] of the spheres that cover the links."""
         placed = []
         for sphere in self._geometry.spheres:
             rotation, origin = self._placed(sphere.joint)
@@ -191,20 +191,23 @@ class CostGeometry:
 
     @cached_property
     def spheres(self) -> list[LinkSphere]:
-        """Spheres of the links that move."""
-        return link_spheres(self.arm)
+        """Spheres that cover the links that move."""
+        return covering_spheres(self.arm)
 
     @cached_property
     def own_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of spheres of links that can collide."""
+        """Pairs of spheres of links that can collide, without overlap at the start."""
         checks = SelfCollision(self.arm, 0.0, self.arm.configuration("initial"))
         links = {frozenset(checks.ends(k)) for k in range(checks.pairs)}
         names = [sphere.link for sphere in self.spheres]
+        start = State.of(self.arm.configuration("initial"))
+        placed = self.stage(start, start.q).spheres
         return tuple(
             (i, j)
-            for i in range(len(names))
-            for j in range(i)
+            for i, (center, radius) in enumerate(placed)
+            for j, (other, size) in enumerate(placed[:i])
             if frozenset((names[i], names[j])) in links
+            and np.linalg.norm(center - other) > radius + size
         )
 
     def stage(self, state: State, command: Vector) -> Stage:

@@ -51,7 +51,7 @@ def values_per_rollout(arm: ArmModel, name: str) -> int:
 def nominal_values(arm: ArmModel, name: str) -> Vector:
     """Return the values (nv,) or (1,) of the arm itself; 0 where a motor lacks the constant."""
     kind, _, field = name.partition(".")
-    links = list(arm.links.inertias)[1:]
+    links = [arm.links.inertias[k + 1] for k in arm.tree_indices]
     if kind == "payload":
         values = [arm.payload.mass]
     elif kind == "joint":
@@ -114,7 +114,7 @@ def _varied_shape(arm: ArmModel, i: int, varied: Mapping[str, Any]) -> tuple[Any
 
     None: not varied.
     """
-    link, center, inertia = arm.links.inertias[i + 1], None, None
+    link, center, inertia = arm.links.inertias[arm.tree_indices[i] + 1], None, None
     if not set(CENTER).isdisjoint(varied):
         center = np.array(
             [
@@ -186,11 +186,11 @@ def _rollout_links(arm: ArmModel, varied: Mapping[str, Sequence[float] | Vector]
     if not any(name.startswith("link.") for name in varied):
         return arm.links
     links = pin.Model(arm.links)
-    for i in range(arm.nv):
-        nominal = links.inertias[i + 1]
+    for i, k in enumerate(arm.tree_indices):
+        nominal = links.inertias[k + 1]
         mass = float(varied["link.mass"][i]) if "link.mass" in varied else nominal.mass
         center, inertia = _varied_shape(arm, i, varied)
-        links.inertias[i + 1] = pin.Inertia(
+        links.inertias[k + 1] = pin.Inertia(
             mass,
             nominal.lever if center is None else center.astype(float),
             nominal.inertia if inertia is None else inertia.astype(float),

@@ -20,6 +20,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.core.arrays import BoolArray, FloatArray, IntArray, Matrix, Vector
+from arm_dynamics.model.arm_model import ArmModel
 
 PARTS = 8
 """Parts of a mesh."""
@@ -36,16 +37,16 @@ class CollisionFilter:
 
     Parameters
     ----------
-    model : pinocchio.Model
-        Model of the arm, one coordinate per joint.
+    arm : ArmModel
+        The arm.
     shapes : pinocchio.GeometryModel
         Collision geometry of the arm.
 
     """
 
-    def __init__(self, model: pin.Model, shapes: pin.GeometryModel) -> None:
-        self._model, self._data = model, model.createData()
-        self._axes = _joint_axes(model)
+    def __init__(self, arm: ArmModel, shapes: pin.GeometryModel) -> None:
+        self._arm, self._model, self._data = arm, arm.model, arm.model.createData()
+        self._axes = _joint_axes(arm.tree)
         covers = [_Cover.of(shape) for shape in shapes.geometryObjects]
         self._bodies = np.array([shape.parentJoint for shape in shapes.geometryObjects], int)
         self._centers = np.array([cover.centers[0] for cover in covers]).reshape(-1, 3)
@@ -131,7 +132,7 @@ class CollisionFilter:
 
     def _near_spheres(self, q: Matrix, margins: Matrix) -> tuple[IntArray, IntArray, BoolArray]:
         """Return samples and pairs (m,) of near spheres, and near parts (m, PARTS, PARTS)."""
-        rotations, origins = _placements(self._model, self._axes, q)
+        rotations, origins = _placements(self._arm.tree, self._axes, self._arm.tree_positions(q))
         centers = origins[:, self._bodies] + np.einsum(
             "nbij,bj->nbi", rotations[:, self._bodies], self._centers
         )

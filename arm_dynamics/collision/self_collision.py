@@ -44,16 +44,16 @@ class PairChecks:
 
     Parameters
     ----------
-    model : pinocchio.Model
-        Model of the arm.
+    arm : ArmModel
+        The arm.
     shapes : pinocchio.GeometryModel
         Shapes; its pairs are replaced by those of ``use_pairs``.
 
     """
 
-    def __init__(self, model: pin.Model, shapes: pin.GeometryModel) -> None:
-        self._model, self._data, self._shapes = model, model.createData(), shapes
-        self._filter = CollisionFilter(model, shapes)
+    def __init__(self, arm: ArmModel, shapes: pin.GeometryModel) -> None:
+        self._model, self._data, self._shapes = arm.model, arm.model.createData(), shapes
+        self._filter = CollisionFilter(arm, shapes)
         self.use_pairs({})
 
     @property
@@ -169,7 +169,7 @@ class SelfCollision(PairChecks):
                 shapes.addGeometryObject(shape)
                 self.whole_of = np.append(self.whole_of, self.wholes.addGeometryObject(shape))
                 self._names.append(one.name)
-        super().__init__(arm.model, shapes)
+        super().__init__(arm, shapes)
         self.arm, self.missing = arm, links.missing
         moving = [i for i in range(len(links.names)) if shapes.geometryObjects[i].parentJoint > 0]
         objects = range(len(links.names), len(self._names))
@@ -285,7 +285,8 @@ def _links(arm: ArmModel, clearance: float, convex: bool) -> _Links:
     names = tuple(str(arm.model.frames[x.parentFrame].name) for x in shapes.geometryObjects)
     bodies, parents = [x.parentJoint for x in shapes.geometryObjects], arm.model.parents
     disabled = disabled_pairs(arm)
-    fingers = {arm.model.getJointId(name) for name in arm.gripper_joints}
+    follow = {mimic.name for mimic in arm.mimic_joints if mimic.joint in arm.gripper_joints}
+    fingers = {arm.model.getJointId(name) for name in follow.union(arm.gripper_joints)}
     pairs = [
         (i, j)
         for i, j in combinations(range(len(bodies)), 2)
@@ -293,7 +294,7 @@ def _links(arm: ArmModel, clearance: float, convex: bool) -> _Links:
         and bodies[j] != parents[bodies[i]]
         and bodies[i] != parents[bodies[j]] and frozenset((names[i], names[j])) not in disabled
     ]  # fmt: skip
-    checks = PairChecks(arm.model, shapes)
+    checks = PairChecks(arm, shapes)
     checks.use_pairs(dict.fromkeys(pairs, clearance))
     random = np.random.default_rng(0)
     lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
@@ -376,7 +377,12 @@ def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
     A joint that moves both shapes does not change their distance. Any other one moves the points of
     a shape by at most their largest distance from its axis.
     """
-    model = arm.model
+    model = arm.tree
+    limits = np.abs((model.lowerPositionLimit, model.upperPositionLimit)).max(axis=0)
+    travels = {x.name: max(abs(x.lower), abs(x.upper)) for x in arm.joints if x.unit == "m"}
+    for mimic in arm.mimic_joints:
+        if mimic.kind == "prismatic":
+            travels[mimic.name] = limits[model.getJointId(mimic.name) - 1]
     distances = np.zeros((len(shapes.geometryObjects), model.njoints))
     for own, shape in zip(distances, shapes.geometryObjects, strict=True):
         if shape.parentJoint == 0:  # a half space has no size
@@ -386,10 +392,8 @@ def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
         longest = float(np.linalg.norm(shape.placement.translation) + size)
         body = shape.parentJoint
         while body > 0:
-            joint = arm.joints[body - 1]
-            prismatic = joint.kind == "prismatic"
-            own[body] = 1.0 if prismatic else longest
-            travel = max(abs(joint.lower), abs(joint.upper)) if prismatic else 0.0
+            travel = travels.get(model.names[body], 0.0)
+            own[body] = 1.0 if model.names[body] in travels else longest
             longest += float(np.linalg.norm(model.jointPlacements[body].translation)) + travel
             body = model.parents[body]
     first, second = (
@@ -397,4 +401,4 @@ def _reaches(arm: ArmModel, shapes: pin.GeometryModel) -> FloatArray:
         for end in ("first", "second")
     )
     reaches: FloatArray = np.where((first > 0) & (second > 0), 0.0, first + second)
-    return reaches
+    return reaches @ np.abs(arm.mimic_matrix[0]) if arm.mimic_joints else reaches

@@ -109,9 +109,11 @@ def linear_controller(controller: Controller, q: ArrayLike, period: float) -> Li
     nv, g = model.nv, controller.gains
     gravity_jacobian = np.zeros((nv, 2 * nv))
     if isinstance(controller, PidGravity | GravityCompensation):
-        data = model.model.createData()
-        gravity_jacobian[:, :nv] = pin.computeGeneralizedGravityDerivatives(
-            model.model, data, position
+        data = model.tree.createData()
+        gravity_jacobian[:, :nv] = model.reduced(
+            pin.computeGeneralizedGravityDerivatives(
+                model.tree, data, model.tree_positions(position)
+            )
         )
     if isinstance(controller, Lqr):
         return _without_memory(-controller.gain(position), gravity_jacobian)

@@ -46,10 +46,10 @@ def bodies(arm: ArmModel) -> tuple[Body, ...]:
     Returns
     -------
     tuple of Body
-        nv bodies in joint order.
+        nv bodies in joint order; with mimic joints those of ``arm.tree``.
 
     """
-    model, data = arm.model, arm.model.createData()
+    model, data = arm.tree, arm.tree.createData()
     turns, table = [np.eye(3)], []
     for i in range(1, model.njoints):
         jacobian = pin.computeJointJacobian(model, data, pin.neutral(model), i)

@@ -11,6 +11,7 @@ for control cycles.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,10 +19,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.core.arrays import Vector, check_float, check_vector
+from arm_dynamics.core.arrays import Matrix, Vector, check_float, check_vector
 from arm_dynamics.core.compiled_math import is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.small_matrices import symmetric_from_upper
+from arm_dynamics.core.small_matrices import solve_spd, symmetric_from_upper
 from arm_dynamics.model.arm_argument import check_arm, requires_arm, requires_masses
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -40,7 +41,9 @@ def mass_matrix(arm: ArmModel, q: ArrayLike) -> Vector:
 def coriolis_matrix(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> Vector:
     """Return C(q, v) with Ṁ - 2C skew-symmetric (nv, nv) [N·m·s/rad]."""
     q, v = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv)
-    return _finite("C(q, v)", pin.computeCoriolisMatrix(arm.model, pinocchio_data(arm), q, v))
+    data = tree_data(arm)  # the result is a view of it
+    C = pin.computeCoriolisMatrix(arm.tree, data, arm.tree_positions(q), arm.tree_velocities(v))
+    return _finite("C(q, v)", arm.reduced(C))
 
 
 @requires_masses
@@ -78,7 +81,36 @@ def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Return the forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
-    return _finite("the acceleration", pin.aba(arm.model, pinocchio_data(arm), q, v, tau))
+    return _finite("the acceleration", aba_of(arm)(arm.model, pinocchio_data(arm), q, v, tau))
+
+
+def aba_of(arm: ArmModel) -> Callable[..., Vector]:
+    """Return ``pin.aba``, or for an arm with mimic joints M⁻¹ (tau - h) by CRBA and Cholesky.
+
+    Arguments: the arm's model, data, q, v and tau. The result may be part of the data.
+    """
+    return _aba_with_mimic_joints if arm.mimic_joints else pin.aba
+
+
+def _aba_with_mimic_joints(model: Any, data: Any, q: Vector, v: Vector, tau: Vector) -> Vector:
+    rest = tau - pin.nonLinearEffects(model, data, q, v)
+    mass = symmetric_from_upper(pin.crba(model, data, q))
+    acceleration: Vector = solve_spd(mass, rest[:, None])[:, 0]
+    return acceleration
+
+
+def inverse_mass_of(arm: ArmModel) -> Callable[..., Matrix]:
+    """Return ``pin.computeMinverse``, or for an arm with mimic joints the inverse of CRBA's M.
+
+    Arguments: the arm's model, data and q. The upper triangle counts.
+    """
+    return _inverse_mass_with_mimic_joints if arm.mimic_joints else pin.computeMinverse
+
+
+def _inverse_mass_with_mimic_joints(model: Any, data: Any, q: Vector) -> Matrix:
+    mass = symmetric_from_upper(pin.crba(model, data, q))
+    inverse: Matrix = solve_spd(mass, np.eye(model.nv))
+    return inverse
 
 
 @requires_masses
@@ -90,8 +122,16 @@ def aba_derivatives(
     Source: J. Carpentier and N. Mansard, RSS XIV (2018).
     """
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
-    by_q, by_v, upper = pin.computeABADerivatives(arm.model, pinocchio_data(arm), q, v, tau)
-    inverse = np.triu(upper) + np.triu(upper, 1).T
+    data = pinocchio_data(arm)
+    if arm.mimic_joints:  # of M a + h = tau
+        a, inverse = aba(arm, q, v, tau), _inverse_mass_with_mimic_joints(arm.model, data, q)
+        motion = arm.tree_positions(q), arm.tree_velocities(v), arm.tree_velocities(a)
+        data = tree_data(arm)
+        by_q, by_v, _ = pin.computeRNEADerivatives(arm.tree, data, *motion)
+        by_q, by_v = -inverse @ arm.reduced(by_q), -inverse @ arm.reduced(by_v)
+    else:
+        by_q, by_v, upper = pin.computeABADerivatives(arm.model, data, q, v, tau)
+        inverse = np.triu(upper) + np.triu(upper, 1).T
     return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
 
 
@@ -106,8 +146,8 @@ def kinetic_energy(arm: ArmModel, q: ArrayLike, v: ArrayLike) -> float:
 @requires_masses
 def potential_energy(arm: ArmModel, q: ArrayLike) -> float:
     """Return U = -Σ m_i gᵀ c_i(q) [J], zero at the height of the base frame."""
-    q = _numbers("q", q, arm.nv)
-    return float(pin.computePotentialEnergy(arm.model, pinocchio_data(arm), q))
+    q = arm.tree_positions(_numbers("q", q, arm.nv))
+    return float(pin.computePotentialEnergy(arm.tree, tree_data(arm), q))
 
 
 @requires_arm
@@ -119,6 +159,11 @@ def pinocchio_data(arm: ArmModel) -> Any:
     if arm not in cache:
         cache[arm] = arm.model.createData()
     return cache[arm]
+
+
+def tree_data(arm: ArmModel) -> Any:
+    """Return Pinocchio's scratch memory for ``arm.tree``; new memory with mimic joints."""
+    return arm.tree.createData() if arm.mimic_joints else pinocchio_data(arm)
 
 
 def _finite(what: str, result: Vector) -> Vector:

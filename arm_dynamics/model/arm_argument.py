@@ -41,6 +41,17 @@ def require_masses(arm: ArmModel, purpose: str) -> None:
         )
 
 
+def require_no_mimic_joints(arm: ArmModel, purpose: str) -> None:
+    """Raise InvalidValue for an arm with mimic joints; the message names ``purpose``."""
+    if arm.mimic_joints:
+        names = ", ".join(mimic.name for mimic in arm.mimic_joints)
+        driven = list(dict.fromkeys(mimic.joint for mimic in arm.mimic_joints))
+        raise InvalidValue(
+            f"arm '{arm.name}': mimic joints = {names}; expected none for {purpose};"
+            f" load_arm(..., lock={driven}) locks them"
+        )
+
+
 def requires_masses(function: F) -> F:
     """Decorate ``function(arm, ...)`` as ``requires_arm``, and to reject a kinematic arm."""
 

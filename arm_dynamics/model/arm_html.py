@@ -45,7 +45,12 @@ def arm_svg(arm: ArmModel, q: Vector) -> str:
         if i > 0
     )
     marks = "".join(
-        _mark(xy[i + 1], COLORS[i % len(COLORS)], joint.kind == "prismatic", joint.name)
+        _mark(
+            xy[arm.tree_indices[i] + 1],
+            COLORS[i % len(COLORS)],
+            joint.kind == "prismatic",
+            joint.name,
+        )
         for i, joint in enumerate(arm.joints)
     )
     ring = (

@@ -15,9 +15,17 @@ from numpy.typing import ArrayLike
 
 from arm_dynamics.core import plugins
 from arm_dynamics.core.argument_checks import check_names, check_type
-from arm_dynamics.core.arrays import BoolArray, Vector, as_readonly, check_float, check_vector
-from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.arrays import (
+    BoolArray,
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+    check_vector,
+)
+from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
 from arm_dynamics.model.arm_html import arm_html
+from arm_dynamics.model.audit.mimic_joints import MimicJoint
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, REFLECTED, Robot
 from arm_dynamics.model.xml_source import parse_xml
 
@@ -90,7 +98,8 @@ class ArmModel:
     """A URDF arm with its motors. Derived arms come from the ``with_...`` methods.
 
     ``model`` is the Pinocchio model with reflected rotor inertia, payload and gravity in it;
-    nq = nv, and coordinate i belongs to ``joints[i]``.
+    nq = nv, and coordinate i belongs to ``joints[i]``. ``tree`` is this model with a coordinate for
+    each mimic joint too. Without mimic joints both are the same.
     """
 
     name: str
@@ -101,6 +110,8 @@ class ArmModel:
     tool_frame: str
     gravity: Vector = field(default_factory=lambda: STANDARD_GRAVITY)
     payload: Payload = NO_PAYLOAD
+    mimic_joints: tuple[MimicJoint, ...] = ()
+    tree: Any = field(init=False)
     model: Any = field(init=False)
     actuators: tuple[Any, ...] = field(init=False)
 
@@ -110,13 +121,39 @@ class ArmModel:
         actuators = tuple(_make_actuator(joint) for joint in self.joints)
         model = pin.Model(self.links)
         model.gravity.linear = self.gravity
-        model.armature = np.array([actuator.armature for actuator in actuators])
+        armature = np.array([actuator.armature for actuator in actuators])
+        if self.mimic_joints:
+            rotors = dict(zip(self.joint_names, armature.tolist(), strict=True))
+            model.armature = np.array([rotors.get(name, 0.0) for name in [*model.names][1:]])
+        else:
+            model.armature = armature
         if self.payload.mass > 0:
             tool = model.frames[model.getFrameId(self.tool_frame, pin.BODY)]
             point = pin.Inertia(self.payload.mass, self.payload.center, np.zeros((3, 3)))
             model.inertias[tool.parentJoint] += tool.placement.act(point)
         object.__setattr__(self, "actuators", actuators)
+        object.__setattr__(self, "tree", model)
+        if self.mimic_joints:
+            model = self._with_mimic_joints(model)
+            model.armature = armature
         object.__setattr__(self, "model", model)
+
+    def _with_mimic_joints(self, tree: Any) -> Any:
+        """Return ``tree`` without the coordinates of the mimic joints."""
+        if not hasattr(pin, "transformJointIntoMimic"):
+            raise ConfigError(
+                f"arm '{self.name}': Pinocchio = {pin.__version__}, which has no mimic joints;"
+                f" install a newer one, or lock {[mimic.name for mimic in self.mimic_joints]}"
+            )
+        for mimic in self.mimic_joints:
+            driven, body = tree.getJointId(mimic.joint), tree.getJointId(mimic.name)
+            if driven > body:
+                raise ConfigError(
+                    f"arm '{self.name}': joint '{mimic.name}' follows '{mimic.joint}'; expected a"
+                    f" joint before it in the order {list(tree.names)[1:]}; lock '{mimic.name}'"
+                )
+            tree = pin.transformJointIntoMimic(tree, driven, body, mimic.multiplier, mimic.offset)
+        return tree
 
     def __repr__(self) -> str:
         """Name, joints, actuators, mass of the links and payload, in a line."""
@@ -205,6 +242,42 @@ class ArmModel:
         return as_readonly([joint.effort for joint in self.joints])
 
     @cached_property
+    def mimic_matrix(self) -> tuple[Matrix, Vector]:
+        """G (n, nv) and c (n,) [rad or m]: the n joints of ``tree`` are at q_t = G q + c.
+
+        v_t = G v, τ = Gᵀ τ_t, M = Gᵀ M_t G, J = J_t G, as Ġ = 0. G = 1 without mimic joints.
+        """
+        factors, offsets = np.zeros((self.tree.nv, self.nv)), np.zeros(self.tree.nv)
+        factors[self.tree_indices, range(self.nv)] = 1.0
+        for mimic in self.mimic_joints:
+            row = self.tree.getJointId(mimic.name) - 1
+            factors[row, self.index(mimic.joint)] = mimic.multiplier
+            offsets[row] = mimic.offset
+        return as_readonly(factors), as_readonly(offsets)
+
+    @cached_property
+    def tree_indices(self) -> list[int]:
+        """Index of each joint among those of ``tree``; Pinocchio's number of it is one higher."""
+        return [self.tree.getJointId(name) - 1 for name in self.joint_names]
+
+    def tree_positions(self, q: Vector) -> Vector:
+        """Return the positions q_t (..., n) [rad or m] of the joints of ``tree``, q (..., nv)."""
+        return self.tree_velocities(q) + self.mimic_matrix[1] if self.mimic_joints else q
+
+    def tree_velocities(self, v: Vector) -> Vector:
+        """Return the velocities v_t (..., n) [rad/s or m/s] of the joints of ``tree``, v (..., nv).
+
+        Accelerations likewise.
+        """
+        velocities: Vector = v @ self.mimic_matrix[0].T if self.mimic_joints else v
+        return velocities
+
+    def reduced(self, matrix: Matrix) -> Matrix:
+        """Return Gᵀ X G (nv, nv) of a matrix X (n, n) of ``tree``."""
+        factors = self.mimic_matrix[0]
+        return factors.T @ matrix @ factors if self.mimic_joints else matrix
+
+    @cached_property
     def configurations(self) -> Mapping[str, Vector]:
         """Named joint positions: "initial" (from the URDF) and "zero"."""
         initial = as_readonly([joint.initial for joint in self.joints])
@@ -216,14 +289,15 @@ class ArmModel:
         """Movable joints of the URDF that were locked when it was loaded."""
         every = Robot(parse_xml(self.urdf)).joints.items()
         moving = [name for name, joint in every if joint.get("type") in ONE_COORDINATE]
-        return tuple(name for name in moving if name not in self.joint_names)
+        return tuple(name for name in moving if not self.links.existJointName(name))
 
     @cached_property
     def gripper_joints(self) -> tuple[str, ...]:
         """Joints of the gripper, which follow those of the tool frame; empty without one."""
         tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
         behind = [tool in [*supports][:-1] for supports in self.links.supports]
-        return tuple(n for i, n in enumerate(self.joint_names, 1) if behind[i])
+        found = {name for name, there in zip(self._driven_by, behind[1:], strict=True) if there}
+        return tuple(name for name in self.joint_names if name in found)
 
     @cached_property
     def tool_links(self) -> tuple[str, ...]:
@@ -235,9 +309,16 @@ class ArmModel:
 
     @cached_property
     def tool_joints(self) -> tuple[str, ...]:
-        """Joints between the base and the tool frame."""
+        """Joints between the base and the tool frame, those that drive mimic joints included."""
         tool = self.links.frames[self.links.getFrameId(self.tool_frame, pin.BODY)].parentJoint
-        return tuple(self.joint_names[i - 1] for i in [*self.links.supports[tool]][1:])
+        above = [self._driven_by[i - 1] for i in [*self.links.supports[tool]][1:]]
+        return tuple(name for name in self.joint_names if name in above)
+
+    @property
+    def _driven_by(self) -> list[str]:
+        """Driven joint of each joint of ``tree``."""
+        follows = {mimic.name: mimic.joint for mimic in self.mimic_joints}
+        return [follows.get(name, name) for name in list(self.links.names)[1:]]
 
     @cached_property
     def is_kinematic(self) -> bool:

@@ -7,7 +7,7 @@ their order are as from that parser; masses, centers and tensors are not rounded
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, frexp, ldexp, sin, sqrt
 from typing import Any
@@ -39,12 +39,17 @@ class _Attachment:
     frame: int
 
 
-def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, float]) -> Any:
+def build_links(
+    robot: Robot,
+    joints: Mapping[str, Joint],
+    locked: Mapping[str, float],
+    mimics: Collection[str] = (),
+) -> Any:
     """Return the Pinocchio model of an audited robot.
 
     Joints have one coordinate each, continuous ones included: Pinocchio would store (cos, sin)
     of those and lose the turns that a motor counts. Children come in the order of their joints'
-    names.
+    names, after them those without driven joints: Pinocchio needs these before the mimic joints.
 
     Parameters
     ----------
@@ -54,11 +59,13 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
         Moving joints by name.
     locked : Mapping[str, float]
         Positions [rad or m] of the joints to fix.
+    mimics : collection of str
+        Names of the mimic joints, which are joints like the others here.
 
     Returns
     -------
     pinocchio.Model
-        nq = nv = number of joints that move.
+        nq = nv = number of joints that move, mimic joints included.
 
     """
     model, frames = pin.Model(), list[Any]()
@@ -73,10 +80,11 @@ def build_links(robot: Robot, joints: Mapping[str, Joint], locked: Mapping[str, 
     world = _Attachment(0, pin.SE3.Identity(), 0)
     model.inertias[0] = link_inertia(robot.links[root])
     placed = {root: body(robot.links[root], world, link_inertia(robot.links[root]))}
-    waiting = _below(robot, root)
+    last = _without_driven_joints(robot, mimics) if mimics else frozenset()
+    waiting = _below(robot, root, last)
     while waiting:
         edge = waiting.pop()
-        waiting += _below(robot, edge.child)
+        waiting += _below(robot, edge.child, last)
         name, link = edge.joint.get("name") or "", robot.links[edge.child]
         above = placed[edge.parent]
         placement, inertia = above.placement * origin_pose(edge.joint), link_inertia(link)
@@ -106,12 +114,24 @@ def _frame(node: Node, at: _Attachment, kind: Any, inertia: Any = None) -> Any:
     return pin.Frame(node.get("name") or "", at.joint, at.frame, at.placement, kind, *own)
 
 
-def _below(robot: Robot, link: str) -> list[Edge]:
+def _below(robot: Robot, link: str, last: Collection[str]) -> list[Edge]:
     return sorted(
         robot.child_joints.get(link, ()),
-        key=lambda edge: edge.joint.get("name") or "",
+        key=lambda edge: (edge.child in last, edge.joint.get("name") or ""),
         reverse=True,
     )
+
+
+def _without_driven_joints(robot: Robot, mimics: Collection[str]) -> Collection[str]:
+    """Return the links with no driven joint between their parent link and the links below them."""
+    found = set(robot.links)
+    for edge in robot.edges:
+        if robot.moves(edge.joint) and edge.joint.get("name") not in mimics:
+            at: Edge | None = edge
+            while at is not None and at.child in found:
+                found.remove(at.child)
+                at = robot.parent_joint.get(at.parent)
+    return found
 
 
 def _set_limits(model: Any, joints: Sequence[Joint]) -> None:

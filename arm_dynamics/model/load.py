@@ -18,6 +18,7 @@ from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.model.audit import audit_urdf
 from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.audit.joints import initial_position
+from arm_dynamics.model.audit.mimic_joints import MimicJoint, mimic_joint, mimic_joints
 from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Robot
 from arm_dynamics.model.description_file import read_urdf
@@ -42,8 +43,8 @@ def load_arm(
         Name of a bundled arm, of an arm of example-robot-data or robot_descriptions if that is
         installed, or path or URI (``package://``, ``file://``) of a URDF, xacro or MJCF file.
     lock : sequence of str
-        Joints to fix at their initial position, or at zero (grippers, mimic joints). Grippers of
-        arms of these packages are locked too.
+        Joints to fix at their initial position, or at zero. The mimic joints of a locked joint are
+        locked where it has them. Grippers of arms of these packages are locked too.
     tool_frame : str, optional
         Link that is the tool frame; that of the URDF by default, else selected by
         ``model.tool_frame``.
@@ -170,11 +171,19 @@ def parse_arm(
         for name, joint in robot.joints.items()
         if joint.get("type") in ONE_COORDINATE
     }
-    locked = {name: all_joints[name].initial for name in lock if name in all_joints}
-    links = build_links(robot, all_joints, dict.fromkeys(lock, 0.0) | locked)
-    joints = tuple(all_joints[name] for name in list(links.names)[1:])
+    locked = dict.fromkeys(lock, 0.0)
+    locked |= {name: all_joints[name].initial for name in lock if name in all_joints}
+    for name in robot.locked_names.intersection(robot.joints):
+        if mimic := mimic_joint(robot, name):
+            locked[name] = mimic.multiplier * all_joints[mimic.joint].initial + mimic.offset
+    mimics = mimic_joints(robot)
+    links = build_links(robot, all_joints, locked, mimics)
+    names = list(links.names)[1:]
+    followers = [(all_joints[name], mimics[name]) for name in names if name in mimics]
+    joints = tuple(_driven(all_joints[name], followers) for name in names if name not in mimics)
     name = robot.root.get("name") or "arm"
-    arm = ArmModel(name, text, source, links, joints, tool_frames(robot, tool_frame)[0])
+    tool, follows = tool_frames(robot, tool_frame)[0], tuple(mimic for _, mimic in followers)
+    arm = ArmModel(name, text, source, links, joints, tool, mimic_joints=follows)
     # End stops without values: k = M_ii w², b = 2 M_ii w, critically damped.
     inertia = pin.crba(
         arm.model, arm.model.createData(), np.array(arm.configuration("initial"))
@@ -186,6 +195,28 @@ def parse_arm(
         for j, m in zip(joints, inertia.tolist(), strict=True)
     )
     return replace(arm, joints=joints)
+
+
+def _driven(joint: Joint, followers: Sequence[tuple[Joint, MimicJoint]]) -> Joint:
+    """Return a joint with the limits and the friction of the mimic joints that follow it.
+
+    With q = r q_d + c, and the same power, damping d becomes r² d and dry friction f becomes |r| f.
+    """
+    for own, mimic in followers:
+        if mimic.joint == joint.name:
+            ratio, (lower, upper) = abs(mimic.multiplier), mimic.driven_range(own.lower, own.upper)
+            lower, upper = max(joint.lower, lower), min(joint.upper, upper)
+            joint = replace(
+                joint,
+                kind="revolute" if joint.unit == "rad" and upper < inf else joint.kind,
+                lower=lower,
+                upper=upper,
+                velocity=min(joint.velocity, own.velocity / ratio if own.velocity > 0 else inf),
+                damping=joint.damping + ratio**2 * own.damping,
+                friction=joint.friction + ratio * own.friction,
+                initial=min(max(joint.initial, lower), upper),
+            )
+    return joint
 
 
 def _read_joint(node: Node, motor: Node | None) -> Joint:

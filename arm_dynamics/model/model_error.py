@@ -64,9 +64,9 @@ def with_model_error(
     random = None if seed is None else np.random.default_rng(check_int("seed", seed))
     factors: list[Vector] = []
     for name, error, count in (
-        ("mass", mass, arm.nv + 2),
-        ("length", length, arm.nv + 1),
-        ("inertia", inertia, arm.nv + 1),
+        ("mass", mass, arm.tree.njoints + 1),
+        ("length", length, arm.tree.njoints),
+        ("inertia", inertia, arm.tree.njoints),
         ("friction", friction, arm.nv),
     ):
         percent = check_float(f"{name} error [%]", error, above=-100)

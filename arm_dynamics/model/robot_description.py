@@ -17,7 +17,7 @@ import pinocchio as pin
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.mesh_files import find_mesh
-from arm_dynamics.model.urdf_writer import format_numbers, rpy
+from arm_dynamics.model.urdf_writer import format_number, format_numbers, rpy
 
 FIXED_JOINT_ELEMENTS = {"parent", "child"}
 """Elements of a joint that a fixed one also has, in addition to its origin."""
@@ -34,13 +34,14 @@ def with_fixed_joints(arm: ArmModel) -> str:
     Returns
     -------
     str
-        The arm's own text if it has no locked joints. Otherwise the same links at the same
-        placements, without the locked joints in ``<ros2_control>``, and without comments.
+        The arm's own text if it has no locked joints and no chains of mimic joints. Otherwise the
+        same links at the same placements, without the locked joints in ``<ros2_control>``, and
+        without comments. Mimic joints follow driven ones: robot_state_publisher follows no chains.
 
     """
-    if not arm.locked:
-        return arm.urdf
     robot = ElementTree.fromstring(arm.urdf)
+    if not (_follow_driven_joints(robot, arm) or arm.locked):
+        return arm.urdf
     for joint in [node for node in robot.findall("joint") if node.get("name") in arm.locked]:
         parent, child = (  # the origin becomes the placement of the child link in its parent
             arm.links.frames[arm.links.getFrameId(node.get("link"), pin.BODY)].placement
@@ -58,6 +59,19 @@ def with_fixed_joints(arm: ArmModel) -> str:
             if joint.get("name") in arm.locked:
                 block.remove(joint)
     return ElementTree.tostring(robot, encoding="unicode")
+
+
+def _follow_driven_joints(robot: ElementTree.Element, arm: ArmModel) -> bool:
+    """Replace the mimic joints in ``<mimic joint>`` by their driven ones; return if one was."""
+    mimics, changed = {mimic.name: mimic for mimic in arm.mimic_joints}, False
+    for joint in robot.findall("joint"):
+        node, mimic = joint.find("mimic"), mimics.get(joint.get("name", ""))
+        if node is not None and mimic is not None and node.get("joint") != mimic.joint:
+            node.set("joint", mimic.joint)
+            node.set("multiplier", format_number(mimic.multiplier))
+            node.set("offset", format_number(mimic.offset))
+            changed = True
+    return changed
 
 
 FRAME_PREFIX = re.compile(r"([A-Za-z0-9_.-][A-Za-z0-9_./-]*)?")

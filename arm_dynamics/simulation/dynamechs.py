@@ -45,7 +45,7 @@ from arm_dynamics.core.arrays import Vector, check_float, check_vector
 from arm_dynamics.core.compiled_math import compiled, sign, where
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
-from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_argument import check_arm, require_no_mimic_joints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.actuators.winding import brush_voltage
@@ -216,7 +216,8 @@ class Dynamechs:
     """
 
     def __init__(self, arm: ArmModel) -> None:
-        for joint in check_arm(arm).joints:
+        require_no_mimic_joints(check_arm(arm), "compatibility 'dynamechs'")
+        for joint in arm.joints:
             if joint.actuator != "dc_motor":
                 raise InvalidValue(
                     f"compatibility 'dynamechs': joint '{joint.name}': actuator ="

@@ -13,7 +13,7 @@ from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import is_finite
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import MIXED, Command
-from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
+from arm_dynamics.dynamics.rigid_body import aba_of, inverse_mass_of, mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
@@ -92,7 +92,8 @@ class EquationsOfMotion:
         self._has_states = arm.na > 0
         settles = self._has_states or self.has_dry_friction
         self._settling = pin.Model(arm.model) if settles else arm.model
-        self._accelerate = self._settled_acceleration if settles else pin.aba
+        self._aba, self._inverse_mass = aba_of(arm), inverse_mass_of(arm)
+        self._accelerate = self._settled_acceleration if settles else self._aba
         self._rows = x = row.pack_joint_table(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
         self._effort = x[row.EFFORT]
@@ -153,7 +154,7 @@ class EquationsOfMotion:
         self._drive(q, v, act)
         if self.prescribed:
             return self._constrained(q, v)
-        a: Vector = pin.aba(*self._dynamics)
+        a: Vector = self._aba(*self._dynamics)
         return a
 
     def implicit_acceleration(self, q: Vector, v: Vector, act: Vector, dt: float) -> Vector:
@@ -163,7 +164,7 @@ class EquationsOfMotion:
         if self.prescribed:
             return self._constrained(q, v, dt * winding)
         self._armature[:] = self.arm.model.armature + dt * winding
-        a: Vector = pin.aba(*self._with_windings).copy()
+        a: Vector = self._aba(*self._with_windings).copy()
         return a
 
     def step_damping(self, q: Vector, v: Vector, act: Vector, dt: float) -> tuple[Vector, Vector]:
@@ -207,9 +208,9 @@ class EquationsOfMotion:
     def _settled_acceleration(self, *bodies: Any) -> Vector:
         """Return a of ``semi_implicit_steps``; set what W is made of in the compiled table."""
         self._armature[:] = self._rows[row.MASSES]
-        a: Vector = pin.aba(*bodies)
+        a: Vector = self._aba(*bodies)
         if self.has_dry_friction:
-            self._rows[row.RESPONSE :] = pin.computeMinverse(*bodies[:3])
+            self._rows[row.RESPONSE :] = self._inverse_mass(*bodies[:3])
         return a
 
     def act_dot_terms(self, q: Vector, v: Vector, act: Vector) -> tuple[Vector, Vector]:

@@ -6,7 +6,7 @@ accepts them without conversion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, sin
 from typing import Any, NamedTuple
@@ -102,7 +102,7 @@ class Link:
 class Skeleton:
     """Links of a loaded URDF from the base outwards, with the indices of their joints in q.
 
-    Joints that are not in ``joint_names`` are at zero; a mimic joint follows its leader.
+    Joints that are not in ``joint_names`` are at zero; a mimic joint follows its driven joint.
     """
 
     def __init__(self, urdf: Any, joint_names: Sequence[str]) -> None:
@@ -111,7 +111,7 @@ class Skeleton:
                 raise UnknownName("joint of the URDF", name, tuple(urdf.joint_map))
         self.base: str = urdf.base_link
         index = {name: i for i, name in enumerate(joint_names)}
-        links = [_link(joint, index) for joint in urdf.joint_map.values()]
+        links = [_link(joint, urdf.joint_map, index) for joint in urdf.joint_map.values()]
         self.links = tuple(_outwards(self.base, links))
 
     def poses(self, q: Sequence[float]) -> dict[str, ScenePose]:
@@ -157,14 +157,20 @@ def rotation_matrix(wxyz: ArrayLike) -> Matrix:
     return matrix
 
 
-def _link(joint: Any, index: dict[str, int]) -> Link:
+def _link(joint: Any, joints: Mapping[str, Any], index: Mapping[str, int]) -> Link:
     """Return the link of a joint of yourdfpy; raises InvalidValue for another type of joint."""
     if joint.type not in KINDS:
         raise InvalidValue(
             f"joint {joint.name}: type = '{joint.type}'; expected one of {', '.join(KINDS)}, which"
             " can be drawn"
         )
-    leader = joint.name if joint.mimic is None else joint.mimic.joint
+    driven, multiplier, offset = joint, 1.0, 0.0
+    for _ in joints:  # locked joints may form a circle
+        mimic = driven.mimic
+        if mimic is None or mimic.joint not in joints:
+            break
+        multiplier, offset = multiplier * mimic.multiplier, offset + multiplier * mimic.offset
+        driven = joints[mimic.joint]
     axis = np.asarray((1, 0, 0) if joint.axis is None else joint.axis, dtype=float)
     x, y, z = (axis / (np.linalg.norm(axis) or 1.0)).tolist()
     return Link(
@@ -173,9 +179,9 @@ def _link(joint: Any, index: dict[str, int]) -> Link:
         origin=pose_of(joint.origin),
         kind=joint.type,
         axis=(x, y, z),
-        index=index.get(leader),
-        multiplier=1.0 if joint.mimic is None else joint.mimic.multiplier,
-        offset=0.0 if joint.mimic is None else joint.mimic.offset,
+        index=index.get(driven.name),
+        multiplier=multiplier,
+        offset=offset,
     )
 
 

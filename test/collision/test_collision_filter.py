@@ -203,7 +203,7 @@ def test_equals_the_exhaustive_check_with_a_scene(arm):
 
 @pytest.mark.parametrize("margin", [0.0, 0.005, 0.1])
 def test_no_pair_within_its_margin_is_omitted(arm, collision, margin):
-    own = collision_filter.CollisionFilter(arm.model, collision._shapes)
+    own = collision_filter.CollisionFilter(arm, collision._shapes)
     pairs = [(pair.first, pair.second) for pair in collision._shapes.collisionPairs]
     own.use_pairs(dict.fromkeys(pairs, margin))
     results, data = collision._shapes.createData(), arm.model.createData()

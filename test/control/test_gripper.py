@@ -1,6 +1,8 @@
 """Gripper: held force, limits, stalls, the other joints, and rejected commands."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -237,6 +239,23 @@ def test_two_fingers_get_one_position_and_may_close_on_each_other():
     assert hold.simulation.state.q == pytest.approx([0.0, -0.3, -0.3], abs=0.011)
     with pytest.raises(InvalidValue, match="expected one position of left, right"):
         hold.loop.grip(GripperCommand(["left"], [0.1]))
+
+
+def test_two_jaws_of_one_motor_divide_its_effort():
+    """A mimic joint: the jaws at q and -0.5 q press with F₁ and F₂, F₁ + 0.5 F₂ = τ, F₁ = F₂."""
+    text = (Path(__file__).parents[1] / "data" / "urdf" / "gripper.urdf").read_text()
+    follows = '<mimic joint="l" multiplier="0.5"/></joint></robot>'
+    arm = parse_arm(re.sub(r"</joint>\s*</robot>", follows, text)).with_gravity((0, 0, 0))
+    assert arm.gripper_joints == ("l",)
+    box = Shape("box", (0.04, 0.04, 0.04))
+    cube = SceneObject("cube", box, np.array([0.002, 0, 0.4]), mass=0.1)
+    hold = controlled(arm=arm, scene=Scene([cube]))
+    result = grip(hold, 0.3, effort=[6.0]).result
+    assert result.stalled
+    run(hold, 0.5)
+    contacts = hold.simulation.contacts
+    force = [np.abs(contacts.force_on(jaw)[0]) for jaw in ("left", "right")]
+    assert force == pytest.approx([4.0, 4.0], rel=1e-3)
 
 
 @pytest.mark.parametrize(

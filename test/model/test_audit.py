@@ -179,11 +179,41 @@ ERRORS = {
     ),
     "floating": ('type="fixed"', 'type="floating"', 32, "'floating' has several coordinates"),
     "planar": ('type="fixed"', 'type="planar"', 32, "'planar' has several coordinates"),
-    "mimic": (
+    "unknown mimic": (
         '<axis xyz="0 1 0"/>',
-        '<axis xyz="0 1 0"/><mimic joint="shoulder"/>',
+        '<axis xyz="0 1 0"/><mimic joint="shulder"/>',
         30,
-        "joint 'elbow' <mimic joint>: 'shoulder' is followed by this joint",
+        "joint 'elbow' <mimic joint>: 'shulder' is not a joint of this robot; did you mean 'sh",
+    ),
+    "mimic of nothing": (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="0 1 0"/><mimic/>',
+        30,
+        "joint 'elbow' <mimic joint>: the driven joint is missing",
+    ),
+    "mimic of a fixed joint": (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="0 1 0"/><mimic joint="mount"/>',
+        30,
+        "'mount' has no position that can be followed; lock 'elbow', or make it fixed",
+    ),
+    "mimic of itself": (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="0 1 0"/><mimic joint="elbow"/>',
+        30,
+        "'elbow' follows this joint: elbow → elbow; remove one <mimic>",
+    ),
+    "mimic without motion": (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="0 1 0"/><mimic joint="shoulder" multiplier="0.0"/>',
+        30,
+        "joint 'elbow' <mimic multiplier>: 0.0 is zero: the joint cannot move",
+    ),
+    "mimic of a joint behind": (
+        '<axis xyz="0 0 1"/>',
+        '<axis xyz="0 0 1"/><mimic joint="elbow"/>',
+        23,
+        "joint 'shoulder' <mimic joint>: 'elbow' is behind this joint, which cannot follow it",
     ),
     "zero axis": (
         '"0 0 1"',
@@ -570,7 +600,7 @@ def test_all_faults_of_a_file_are_reported_together(tmp_path):
     """Several mutations that keep the line numbers and do not hide each other, in one file."""
     kinds = (
         *("unit", "negative moment", "negative box", "zero axis", "lower above upper"),
-        *("negative damping", "mimic", "floating", "motor constant out of range", "stop"),
+        *("negative damping", "unknown mimic", "floating", "motor constant out of range", "stop"),
         *("start not finite", "two roots"),
     )
     text, expected = GOOD, []
@@ -669,7 +699,7 @@ def test_a_cycle_not_connected_to_the_base_is_reported(tmp_path):
 
 
 def test_locked_joints_are_fixed(tmp_path):
-    old, new, *_ = ERRORS["mimic"]
+    old, new, *_ = ERRORS["unknown mimic"]
     assert audit_urdf(mutated(old, new), tmp_path, lock=["elbow"]) == ()
     massless = mutated(FORE_INERTIAL, '  <link name="fore"/>\n')
     assert audit_urdf(massless, tmp_path, lock=["elbow"]) == ()

@@ -233,20 +233,6 @@ def test_joints_with_several_coordinates_are_rejected_unless_locked():
     assert parse_arm(text, lock=["drift"]).joint_names == ("J1",)
 
 
-MIMIC = """<link name="finger"><inertial><mass value="0.1"/>
-<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="grip" type="prismatic"><parent link="J1_link"/><child link="finger"/>
-<axis xyz="0 1 0"/><limit lower="0" upper="0.1" effort="1" velocity="1"/>
-<mimic joint="J1" multiplier="0.1"/></joint>"""
-
-
-def test_mimic_joints_are_reported():
-    text = chain_urdf({}, more=MIMIC)
-    with pytest.raises(UrdfRejected, match="'grip'"):
-        parse_arm(text)
-    assert parse_arm(text, lock=["grip"]).joint_names == ("J1",)
-
-
 def test_an_unknown_joint_to_lock_is_rejected():
     with pytest.raises(UrdfRejected, match=r"'R9' is to be locked.*R1, R2, R3, R4, R5"):
         load_arm("five_dof", lock=["R9"])

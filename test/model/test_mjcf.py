@@ -8,7 +8,6 @@ from arm_dynamics import load_arm
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.dynamics import gravity, mass_matrix, nle
 from arm_dynamics.dynamics.kinematics.frames import pose
-from arm_dynamics.model.audit.fault import UrdfRejected
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.mjcf.reader import urdf_of_mjcf
 from arm_dynamics.model.mjcf.writer import mjcf_of_arm
@@ -181,13 +180,25 @@ def test_forces_of_a_step_are_those_of_the_passive_forces(own):
 
 
 def test_equal_joints_become_mimic_joints(own):
-    text = OWN.replace("</mujoco>", '<equality><joint joint1="elbow" joint2="shoulder" '
-                       'polycoef="0.1 2 0 0 0"/></equality></mujoco>')  # fmt: skip
+    """Read, written and read again: MuJoCo's constraint holds, and the arm is the same."""
+    text = OWN.replace("</mujoco>", '<equality><joint joint1="slide" joint2="shoulder" '
+                       'polycoef="0.01 -0.04 0 0 0"/></equality></mujoco>')  # fmt: skip
     own.write_text(text)
-    with pytest.warns(RuntimeWarning), pytest.raises(UrdfRejected, match="elbow"):
-        load_arm(own)
     with pytest.warns(RuntimeWarning):
-        assert load_arm(own, lock=["elbow"]).nv == 2
+        arm = load_arm(own)
+    assert [mimic[:4] for mimic in arm.mimic_joints] == [("slide", "prismatic", "shoulder", -0.04)]
+    written = mjcf_of_arm(arm).text.replace('name="world"', 'name="base"')
+    for source in (mujoco.MjModel.from_xml_path(str(own)), mujoco.MjModel.from_xml_string(written)):
+        data = mujoco.MjData(source)
+        data.qpos[:] = arm.tree_positions(np.array([0.7, -0.3]))
+        mujoco.mj_forward(source, data)
+        equal = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+        assert data.efc_pos[equal] == pytest.approx([0.0], abs=1e-12)
+    own.write_text(written)
+    again = load_arm(own)
+    assert again.mimic_joints == arm.mimic_joints
+    q = arm.configuration("initial")
+    assert_same(mass_matrix(again, q), mass_matrix(arm, q))
 
 
 @pytest.mark.parametrize(

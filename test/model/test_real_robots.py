@@ -19,7 +19,7 @@ from arm_dynamics.control.controllers.pid import PidGravity
 from arm_dynamics.control.controllers.task_space import TaskSpace
 from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.control.monitors import ReachabilityMonitor
-from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, UnknownName
+from arm_dynamics.core.errors import ConfigError, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.hardware.simulation_driver import SimulationDriver
@@ -39,7 +39,6 @@ except metadata.PackageNotFoundError:
     pytest.skip("example-robot-data is not installed (extra: test)", allow_module_level=True)
 
 PAGE = Path(__file__).parents[2] / "docs" / "real_robots.md"
-MIMIC = "'panda_finger_joint1' is followed by this joint, which has no independent coordinate"
 ROOT = "a root link's inertia has no effect"
 GEARS = ("warning", "<transmission>")
 # Arm: file, joints to lock, findings of the audit without locks (severity, element, problem).
@@ -47,10 +46,7 @@ ARMS = {
     "panda": (
         "panda_description/urdf/panda.urdf",
         ("panda_finger_joint1", "panda_finger_joint2"),
-        (
-            ("warning", "link 'panda_link0' <inertial>", ROOT),
-            ("error", "joint 'panda_finger_joint2' <mimic joint>", MIMIC),
-        ),
+        (("warning", "link 'panda_link0' <inertial>", ROOT),),
     ),
     "ur5": (
         "ur_description/urdf/ur5_robot.urdf",
@@ -156,10 +152,14 @@ def test_gravity_torques_of_the_audit_are_those_of_the_model(name):
     np.testing.assert_allclose(torques, expected, rtol=0, atol=1e-12)
 
 
-def test_panda_loads_only_with_locked_fingers():
-    with pytest.raises(ArmDynamicsError, match="lock 'panda_finger_joint2'"):
-        load_arm(path_of("panda"))
-    assert arm_of("panda").joint_names == tuple(f"panda_joint{i}" for i in range(1, 8))
+def test_one_finger_of_panda_follows_the_other():
+    with pytest.warns(RuntimeWarning, match="panda_link0"):
+        arm = load_arm(path_of("panda"))
+    assert arm.gripper_joints == arm.joint_names[7:] == ("panda_finger_joint1",)
+    assert arm.mimic_joints == (
+        ("panda_finger_joint2", "prismatic", "panda_finger_joint1", 1.0, 0.0),
+    )
+    assert arm_of("panda").joint_names == arm.joint_names[:7]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -278,8 +278,6 @@ def test_the_page_lists_the_same_findings(name):
     (row,) = [line for line in PAGE.read_text("utf-8").splitlines() if shown in line]
     assert set(gripper_joints(name)) == set(lock)  # locked by the name
     for severity, element, _ in expected:
-        if severity == "error":  # of a mimic joint, which is locked
-            continue
         assert f"{severity}: {element}" in row.replace("`", "")
     assert ("no faults" in row) == (not expected)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
 
+import mimic_arm
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -16,6 +17,7 @@ from arm_dynamics import load_arm
 from arm_dynamics.core import resources
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.robot_description import robot_description, with_resolvable_uris
+from arm_dynamics.model.xml_source import parse_xml
 
 BOX = '<box size="0.2 0.1 0.1"/>'
 
@@ -155,6 +157,21 @@ def test_locked_joints_are_fixed_at_their_position(arm, lock):
         np.testing.assert_allclose(
             placement(again, link, q), placement(locked, link, q), atol=1e-12, err_msg=link
         )
+
+
+def test_mimic_joints_follow_driven_joints():
+    """Programs that follow one <mimic> only place the links of a chain of them."""
+    arm = parse_arm(mimic_arm.text())
+    again = parse_arm(robot_description(arm))
+    assert again.mimic_joints == arm.mimic_joints
+    written = parse_xml(again.urdf).find_all("joint")
+    assert {node.get("joint") for joint in written for node in joint.find_all("mimic")} == {
+        "knuckle"
+    }
+    q = np.array([0.3, -0.2, 0.4])
+    np.testing.assert_allclose(
+        placement(again, "pad_link", q), placement(arm, "pad_link", q), atol=1e-14
+    )
 
 
 def placement(arm, link, q):

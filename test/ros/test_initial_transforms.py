@@ -3,6 +3,7 @@
 import time
 from types import SimpleNamespace
 
+import mimic_arm
 import numpy as np
 import pytest
 from geometry_msgs.msg import TransformStamped
@@ -10,6 +11,7 @@ from geometry_msgs.msg import TransformStamped
 from arm_dynamics import load_arm
 from arm_dynamics.core.rotations import quaternion_from_rotation
 from arm_dynamics.dynamics.kinematics.frames import link_placements, pose
+from arm_dynamics.model.load import parse_arm
 from arm_dynamics.ros.messages.conversions import Frames
 from arm_dynamics.ros.topics import frames as module
 
@@ -81,3 +83,25 @@ def test_without_tf2_msgs_nothing_is_published(monkeypatch):
     node = Publisher()
     with module.initial_transforms(node, ARM, FRAMES, START):
         assert not node
+
+
+def test_mimic_joints_have_transforms_where_their_driven_joint_is_known(monkeypatch):
+    kind = SimpleNamespace(TFMessage=SimpleNamespace)
+    monkeypatch.setattr(module, "import_module", lambda name: {"tf2_msgs.msg": kind}[name])
+    monkeypatch.setattr(module, "wall_timer", lambda *arguments: None)
+    published = []
+    publisher = SimpleNamespace(publish=published.append, get_subscription_count=lambda: 1)
+    node = SimpleNamespace(
+        create_publisher=lambda *arguments: publisher, get_namespace=lambda: "/",
+        get_publishers_info_by_topic=lambda topic: [],
+    )  # fmt: skip
+    topics = module.RobotStateTopics(node, parse_arm(mimic_arm.text()), FRAMES)
+    for q, moving in (
+        ([0.1, 0.2, 0.3], {"J1", "J2", "knuckle", *mimic_arm.RATIO}),
+        ([0.1, 0.2, np.nan], {"J1", "J2"}),
+        ([np.nan, 0.2, 0.3], {"J2", "knuckle", *mimic_arm.RATIO}),
+    ):
+        topics.update(1.0, np.array(q))
+        topics._publish()
+        frames = {transform.child_frame_id for transform in published[-1].transforms}
+        assert frames == {f"left/{joint}_link" for joint in moving}

@@ -133,6 +133,47 @@ def test_the_heaviest_grasped_mass_is_twice_the_friction_over_gravity(load, hold
         np.testing.assert_allclose(slip, -60 * DT * fall, rtol=1e-9)
 
 
+def one_motor(jaw_friction=0.0):
+    """Return the gripper whose right jaw follows the left one, as a mimic joint."""
+    text = GRIPPER.read_text()
+    i = text.index('<joint name="r"')
+    text = text[:i] + text[i:].replace("</joint>", '<mimic joint="l"/></joint>')
+    return parse_arm(text).with_joint("l", friction=jaw_friction)
+
+
+@pytest.mark.parametrize(("load", "holds"), [(0.9999, True), (1.02, False)])
+def test_one_motor_presses_with_both_jaws(load, holds):
+    """F = τ / 2 each, as τ = Gᵀ (F, F): m = 2 μ F / g = μ τ / g; the cube is centered."""
+    arm, tau, mu = one_motor(), 10.0, 0.6
+    mass = load * mu * tau / 9.81
+    cube = SceneObject("cube", Shape("box", (0.0499, 0.04, 0.04)), np.array([2e-5, 0, 0.4]),
+                       mass=mass, friction=mu)  # fmt: skip
+    plant = ContactPlant(arm, Scene([cube]), link_friction=mu)
+    lift = 0.4 * 9.81 + min(mass * 9.81, mu * tau)
+    after = plant.step(State.of(np.zeros(2)), Command("effort", np.array([lift, tau])), DT, 60)
+    force = {jaw: after.contacts.force_on(jaw)[0] for jaw in ("left", "right")}
+    assert force["left"] == pytest.approx(-tau / 2, rel=1e-6)
+    assert force["right"] == pytest.approx(tau / 2, rel=1e-6)
+    slip = after.bodies.velocity[0, 2] - after.v[0]
+    fall = -60 * DT * 9.81 * (1 - 1 / load)
+    assert slip == pytest.approx(0.0 if holds else fall, rel=0.1, abs=1e-9)
+
+
+def test_contact_of_mimic_joints_and_dry_friction_are_one_problem():
+    """Two boxes at the outer faces: a = (τ - f) / Σ m, or 0 for τ below the friction f."""
+    arm, weight = one_motor(jaw_friction=1.0), 9.81 * 0.4
+    boxes = Scene([SceneObject(
+        name, Shape("box", (0.01, 0.04, 0.04)), np.array([x, 0, 0.4]), mass=0.2
+    ) for name, x in (("a", -0.04), ("b", 0.04))])  # fmt: skip
+    plant = ContactPlant(arm, boxes)
+    for push in (0.999, 1.5):
+        command = Command("effort", np.array([weight, -push]))
+        after = plant.step(State.of(np.zeros(2)), command, DT)
+        speed = DT * max(push - 1.0, 0.0) / (2 * 0.1 + 2 * 0.2)
+        np.testing.assert_allclose(after.v[1], -speed, atol=1e-12)
+        np.testing.assert_allclose(after.bodies.velocity[:, 0], [-speed, speed], atol=1e-12)
+
+
 def test_dry_friction_of_joints_and_contact_are_one_problem():
     """A joint with friction holds a push below it: the wall feels the rest of the torque."""
     arm, q = planar(friction=0.5), np.array([0.4, 0.7])

@@ -15,6 +15,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
+import mimic_arm
 import numpy as np
 import pytest
 import trimesh
@@ -26,6 +27,8 @@ from websockets.exceptions import InvalidStatus
 from arm_dynamics import load_arm
 from arm_dynamics.collision import Scene, SceneObject
 from arm_dynamics.core.errors import ConfigError, InvalidValue, UnknownName
+from arm_dynamics.dynamics.kinematics.frames import link_poses
+from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.solids import Shape
 from arm_dynamics.viewer import ArmPage, show
 from arm_dynamics.viewer.drawing import load_visuals
@@ -624,6 +627,14 @@ def test_skeleton_agrees_with_yourdfpy(q):
         np.testing.assert_allclose(pose.apply(point), expected, atol=1e-7)
     expected = reference.get_transform("tool", "base")[:3, 3]
     np.testing.assert_allclose(tip(skeleton.chain("tool"), q), expected, atol=1e-7)
+
+
+def test_chains_of_mimic_joints_are_drawn_at_the_poses_of_the_arm():
+    arm, q = parse_arm(mimic_arm.text()), [0.3, -0.2, 0.4]
+    expected = link_poses(arm, q)
+    skeleton = Skeleton(load_visuals(arm.urdf, None), arm.joint_names)
+    for link, pose in skeleton.poses(q).items():
+        np.testing.assert_allclose(pose.position, expected[link][0], atol=1e-12)
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/%2e%2e/secret"])

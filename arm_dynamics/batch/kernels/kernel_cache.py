@@ -33,6 +33,7 @@ from arm_dynamics.core.errors import ArmDynamicsError, ConfigError, InvalidValue
 from arm_dynamics.core.files import file_lock
 from arm_dynamics.core.requirements import to_install
 from arm_dynamics.dynamics.bodies import bodies
+from arm_dynamics.model.arm_argument import require_no_mimic_joints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 
@@ -120,6 +121,7 @@ def fingerprint(arm: ArmModel, options: Sequence[Any]) -> str:
 @lru_cache(maxsize=16)
 def arm_fingerprint(arm: ArmModel) -> str:
     """Return a hash of all numbers of the arm that a step or a controller depends on."""
+    require_no_mimic_joints(arm, "generated kernels")
     digest = hashlib.sha256(repr((arm.joint_names, arm.act_names)).encode())
     for body in bodies(arm):
         numbers = (body.rotation, body.translation, body.mass, body.center, body.inertia)

@@ -250,7 +250,10 @@ def tool_positions(arm: ArmModel, q: FloatArray) -> FloatArray:
         Positions [m], shape (..., 3).
 
     """
-    frame = arm.links.frames[arm.links.getFrameId(arm.tool_frame, pin.BODY)]
+    frame, q = (
+        arm.links.frames[arm.links.getFrameId(arm.tool_frame, pin.BODY)],
+        arm.tree_positions(q),
+    )
     table, i, point = bodies(arm), frame.parentJoint - 1, frame.placement.translation
     point = np.broadcast_to(table[i].turn.T @ point if i >= 0 else point, (*q.shape[:-1], 3))
     while i >= 0:

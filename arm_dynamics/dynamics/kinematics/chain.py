@@ -15,6 +15,7 @@ from arm_dynamics.core.compiled_math import compiled
 from arm_dynamics.core.rotations import rotation_vector
 from arm_dynamics.dynamics.bodies import bodies
 from arm_dynamics.dynamics.kinematics.frames import frame_id
+from arm_dynamics.model.arm_argument import require_no_mimic_joints
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -66,13 +67,15 @@ def _make_chain(arm: ArmModel, number: int) -> Chain:
     while joint >= 0:
         joints.insert(0, joint)
         joint = table[joint].parent
+    if not {*joints} <= {*arm.tree_indices}:
+        require_no_mimic_joints(arm, f"inverse kinematics of frame '{end.name}', which they move")
     turn = table[joints[-1]].turn.T if joints else np.eye(3)
     last = turn @ end.placement.rotation, turn @ end.placement.translation
     placed = [*((table[j].rotation, table[j].translation) for j in joints), last]
     root = 1.5
     for _ in range(50):
         root = (1.0 + root) ** (1.0 / (len(joints) + 1.0))
-    indices = np.array(joints, dtype=np.intp)
+    indices = np.array([arm.tree_indices.index(j) for j in joints], dtype=np.intp)
     return Chain(
         number,
         as_readonly([[*R.T.ravel(), *p] for R, p in placed]),

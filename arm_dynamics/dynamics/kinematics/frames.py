@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import UnknownName
-from arm_dynamics.dynamics.rigid_body import pinocchio_data
+from arm_dynamics.dynamics.rigid_body import pinocchio_data, tree_data
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 
@@ -75,7 +75,7 @@ def link_placements(arm: ArmModel, q: ArrayLike) -> tuple[LinkPlacement, ...]:
     Returns
     -------
     tuple of LinkPlacement
-        One for each joint, in their order.
+        One for each joint, mimic joints included, in the order of ``arm.tree``.
 
     """
     return _placements(arm, check_vector("q", q, arm.nv), pin.JOINT)
@@ -157,11 +157,13 @@ def jacobian_derivative(
 ) -> Matrix:
     """Return J̇(q, v) = Σ ∂J/∂q_i v_i (6, nv) of a frame."""
     q, v, number = check_vector("q", q, arm.nv), check_vector("v", v, arm.nv), frame_id(arm, frame)
-    scratch = pinocchio_data(arm)
-    pin.computeJointJacobiansTimeVariation(arm.model, scratch, q, v)
-    pin.updateFramePlacement(arm.model, scratch, number)
-    derivative = pin.getFrameJacobianTimeVariation(arm.model, scratch, number, AXES)
-    return as_readonly(derivative.reshape(6, arm.nv))
+    scratch, tree = tree_data(arm), arm.tree
+    pin.computeJointJacobiansTimeVariation(
+        tree, scratch, arm.tree_positions(q), arm.tree_velocities(v)
+    )
+    pin.updateFramePlacement(tree, scratch, number)
+    derivative = pin.getFrameJacobianTimeVariation(tree, scratch, number, AXES).reshape(6, tree.nv)
+    return as_readonly(derivative @ arm.mimic_matrix[0] if arm.mimic_joints else derivative)
 
 
 @requires_arm
@@ -181,7 +183,7 @@ def joint_origins(arm: ArmModel, q: ArrayLike) -> Matrix:
     """Return the origins of the joints, then of the tool, in the base frame (nv + 1, 3) [m]."""
     tool = tool_position(arm, q)
     placed = pinocchio_data(arm).oMi
-    return as_readonly([*(placed[i + 1].translation for i in range(arm.nv)), tool])
+    return as_readonly([*(placed[i + 1].translation for i in arm.tree_indices), tool])
 
 
 @requires_arm

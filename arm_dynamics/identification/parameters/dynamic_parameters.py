@@ -17,7 +17,7 @@ import pinocchio as pin
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.model.arm_argument import requires_arm, requires_masses
+from arm_dynamics.model.arm_argument import require_no_mimic_joints, requires_arm, requires_masses
 from arm_dynamics.model.arm_model import NO_PAYLOAD, ArmModel, Joint
 
 INERTIAL = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -110,6 +110,7 @@ def nominal_parameters(arm: ArmModel) -> Vector:
 
     A motor behind backlash is replaced by one with a rigid gear: efforts do not separate them.
     """
+    require_no_mimic_joints(arm, "identification")
     arm = _without_backlash(arm)
     inertial = [inertia.toDynamicParameters() for inertia in list(arm.model.inertias)[1:]]
     pairs = list(zip(arm.joints, arm.actuators, strict=True))
@@ -143,6 +144,7 @@ def regressor(arm: ArmModel, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
     W. Khalil, E. Dombre, Modeling, Identification and Control of Robots (2002), section 12.3.
 
     """
+    require_no_mimic_joints(arm, "identification")
     n, nv = q.shape
     layout, joints = ParameterLayout(nv), np.arange(nv)
     rows = np.zeros((n, nv, layout.size))

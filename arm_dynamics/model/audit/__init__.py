@@ -2,7 +2,7 @@
 
 URDF loaders accept many errors (negative masses, NaN text, two parents, a zero axis) and stop at
 the first of the others. This audit reads the text only and reports every fault. The tables below
-list its rules: a generator each, for the robot, a joint, a link, a moving body, a
+list its rules: a generator each, for the robot, a joint, a link, a driven body, a
 ``<ros2_control>`` block or a joint of such a block.
 """
 
@@ -18,13 +18,14 @@ from arm_dynamics.model.audit import (
     files,
     inertia,
     joints,
+    mimic_joints,
     numbers,
     proportion,
     ros2_control,
     structure,
 )
 from arm_dynamics.model.audit.fault import Fault, title
-from arm_dynamics.model.audit.robot import Edge, Robot
+from arm_dynamics.model.audit.robot import Edge, Robot, mimicked
 from arm_dynamics.model.xml_source import Node, XmlSyntaxError, parse_xml
 
 ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
@@ -38,6 +39,7 @@ ROBOT_RULES: tuple[Callable[[Robot], Iterator[Fault]], ...] = (
     proportion.mass_unit_faults,
     proportion.gyration_faults,
     joints.mobility_faults,
+    mimic_joints.mimic_range_faults,
     effort.effort_limit_faults,
     ros2_control.transmission_faults,
     ros2_control.joint_list_faults,
@@ -57,7 +59,7 @@ JOINT_RULES: tuple[Callable[[Robot, Node], Iterator[Fault]], ...] = (
     proportion.limit_unit_faults,
     proportion.origin_unit_faults,
     joints.joint_type_faults,
-    joints.mimic_faults,
+    mimic_joints.mimic_faults,
     joints.axis_faults,
     joints.limit_faults,
     joints.effort_and_velocity_faults,
@@ -107,11 +109,11 @@ def audit_urdf(
         return (Fault(root.line, title(root), root.tag, problem, 'write <robot name="…">'),)
     robot = Robot(root, frozenset(lock))
     blocks = root.find_all("ros2_control")
-    moving = [edge for edge in robot.edges if robot.moves(edge.joint)]
+    driven = [e for e in robot.edges if robot.moves(e.joint) and mimicked(e.joint) is None]
     control_joints = [joint for block in blocks for joint in block.find_all("joint")]
     with np.errstate(all="ignore"):  # very large numbers may overflow
         found = [fault for rule in ROBOT_RULES for fault in rule(robot)]
-        found += [f for edge in moving for rule in BODY_RULES for f in rule(robot, edge)]
+        found += [f for edge in driven for rule in BODY_RULES for f in rule(robot, edge)]
         for rules, elements in (
             (LINK_RULES, robot.all_links),
             (JOINT_RULES, robot.all_joints),

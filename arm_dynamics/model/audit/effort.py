@@ -16,6 +16,7 @@ from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.model.audit.fault import Fault, title
 from arm_dynamics.model.audit.inertia import mass_of, placement, unit_axis
 from arm_dynamics.model.audit.joints import bounds, initial_position
+from arm_dynamics.model.audit.mimic_joints import mimic_joint, mimic_joints
 from arm_dynamics.model.audit.numbers import number_attribute
 from arm_dynamics.model.audit.robot import ONE_COORDINATE, Edge, Robot
 from arm_dynamics.model.xml_source import Node
@@ -40,7 +41,10 @@ def effort_limit_faults(robot: Robot) -> Iterator[Fault]:
     That is one below the gravity torque of the initial configuration, or below HELD of the largest
     one within the position limits. Limits that are not above 0 are faults of their own.
     """
-    torques = gravity_torques(robot, _configurations(robot))
+    torques, mimics = gravity_torques(robot, _configurations(robot)), mimic_joints(robot)
+    for name, mimic in mimics.items():
+        if {name, mimic.joint} <= torques.keys():
+            torques[mimic.joint] = torques[mimic.joint] + mimic.multiplier * torques.pop(name)
     for name, torque in torques.items():
         joint, limit = robot.joints[name], robot.joints[name].find("limit")
         effort = number_attribute(limit, "effort")
@@ -121,6 +125,10 @@ def _configurations(robot: Robot) -> dict[str, Vector]:
             if robot.moves(joint) and lower is not None and upper is not None:
                 q[1:] = lower + (upper - lower) * random.random(CONFIGURATIONS)
             found[name] = q
+    for name in found:
+        mimic = mimic_joint(robot, name)
+        if mimic and mimic.joint in found:
+            found[name] = mimic.multiplier * found[mimic.joint] + mimic.offset
     return found
 
 

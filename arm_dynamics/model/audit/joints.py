@@ -7,7 +7,13 @@ from math import hypot, inf
 
 from arm_dynamics.model.audit.fault import Fault, Severity, suggest, title
 from arm_dynamics.model.audit.numbers import number_attribute, parse_number, vector_attribute
-from arm_dynamics.model.audit.robot import KINDS, MANY_COORDINATES, ONE_COORDINATE, Robot
+from arm_dynamics.model.audit.robot import (
+    KINDS,
+    MANY_COORDINATES,
+    ONE_COORDINATE,
+    Robot,
+    mimicked,
+)
 from arm_dynamics.model.xml_source import Node
 
 _UNIT_TOLERANCE = 1e-6
@@ -43,16 +49,6 @@ def joint_type_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
     elif kind not in (*KINDS, *MANY_COORDINATES):
         remedy = suggest(kind, KINDS, "allowed")
         yield Fault(joint.line, element, kind, "is not a joint type", remedy)
-
-
-def mimic_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
-    """Yield a joint that follows another one."""
-    mimic = joint.find("mimic")
-    if mimic and not robot.locked(joint):
-        problem = "is followed by this joint, which has no independent coordinate"
-        remedy = f"lock '{joint.get('name')}', make it fixed, or remove <mimic> to drive it"
-        element = f"{title(joint)} <mimic joint>"
-        yield Fault(mimic.line, element, mimic.get("joint") or "", problem, remedy)
 
 
 def axis_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
@@ -98,10 +94,10 @@ def limit_faults(_robot: Robot, joint: Node) -> Iterator[Fault]:
 def effort_and_velocity_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
     """Yield effort and velocity limits that are missing, negative or zero.
 
-    A kinematic arm needs none of them: missing ones are unlimited.
+    A kinematic arm needs none of them: missing ones are unlimited. A mimic joint needs none either.
     """
     limit = joint.find("limit")
-    if limit is None:
+    if limit is None or mimicked(joint) is not None:
         return
     for attribute in ("effort", "velocity"):
         element, text = f"{title(joint)} <limit {attribute}>", limit.get(attribute)

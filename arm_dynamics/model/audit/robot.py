@@ -84,9 +84,18 @@ class Robot:
             found.setdefault(edge.parent, []).append(edge)
         return found
 
+    @cached_property
+    def locked_names(self) -> frozenset[str]:
+        """Names of the locked joints, and of the mimic joints that follow them."""
+        names = set(self.lock)
+        leaders = {name: mimicked(joint) for name, joint in self.joints.items()}
+        while more := {name for name, leader in leaders.items() if leader in names} - names:
+            names |= more
+        return frozenset(names)
+
     def locked(self, joint: Node) -> bool:
         """Return whether the joint is locked, so that it counts as fixed."""
-        return joint.get("name") in self.lock
+        return joint.get("name") in self.locked_names
 
     def moves(self, joint: Node) -> bool:
         """Return whether the joint has a coordinate that moves its child link."""
@@ -152,6 +161,12 @@ class Robot:
                 above = self.parent_joint[link].parent
                 last[above] = max(last[above], last[link])
         return {link: (number, last[link]) for number, link in enumerate(order)}
+
+
+def mimicked(joint: Node) -> str | None:
+    """Return the name of ``<mimic joint>`` of a joint with a coordinate, "" if missing, or None."""
+    mimic = joint.find("mimic") if joint.get("type") in ONE_COORDINATE else None
+    return None if mimic is None else mimic.get("joint") or ""
 
 
 def end(joint: Node, which: str) -> str:

@@ -13,9 +13,9 @@ from arm_dynamics.core import plugins
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue
 from arm_dynamics.core.parameters import Parameter, with_defaults
 from arm_dynamics.model.audit.fault import Fault, Severity, listed, suggest, title
-from arm_dynamics.model.audit.joints import bounds
+from arm_dynamics.model.audit.mimic_joints import driven_range
 from arm_dynamics.model.audit.numbers import MAX_NUMBER, parse_number, unreadable
-from arm_dynamics.model.audit.robot import REFLECTED, Robot
+from arm_dynamics.model.audit.robot import REFLECTED, Robot, mimicked
 from arm_dynamics.model.hardware_info import NAMES, NUMBERS
 from arm_dynamics.model.xml_source import Node
 
@@ -66,11 +66,21 @@ def joint_list_faults(robot: Robot) -> Iterator[Fault]:
         elif robot.joints[name].get("type") == "fixed":
             problem = "is a fixed joint: its actuator has no effect"
             yield Fault(joint.line, element, name, problem, "remove it", "warning")
+        elif _is_mimic(robot, name) and joint.find("command_interface"):
+            problem = "is a mimic joint: its commands and its actuator have no effect"
+            yield Fault(joint.line, element, name, problem, "remove them", "warning")
         seen.setdefault(name, joint.line)
     for joint in robot.all_joints if blocks else ():
-        if robot.moves(joint) and joint.get("name") not in seen:
+        name = joint.get("name") or ""
+        if robot.moves(joint) and name not in seen and not _is_mimic(robot, name):
             problem = "it is not in <ros2_control>: it gets an ideal actuator"
             yield Fault(joint.line, title(joint), "", problem, "add it to the block", "warning")
+
+
+def _is_mimic(robot: Robot, name: str) -> bool:
+    """Return whether joint ``name`` moves, and follows another one."""
+    joint = robot.joints.get(name)
+    return joint is not None and robot.moves(joint) and mimicked(joint) is not None
 
 
 def plugin_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
@@ -121,10 +131,10 @@ def initial_position_faults(robot: Robot, joint: Node) -> Iterator[Fault]:
         if wrong:
             yield Fault(param.line, element, param.text, *wrong)
         target = robot.joints.get(joint.get("name") or "")
-        if interface != "position" or not target or target.get("type") == "continuous":
+        if interface != "position" or target is None or value is None:
             continue
-        lower, upper = bounds(target.find("limit"))
-        if value is None or lower is None or upper is None or lower <= value <= upper:
+        lower, upper = driven_range(robot, target.get("name") or "")
+        if lower <= value <= upper:
             continue
         problem, remedy = "is outside the limits", f"choose one from {lower:g} to {upper:g}"
         yield Fault(param.line, element, param.text, problem, remedy)
@@ -262,11 +272,12 @@ def bus_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
         yield Fault(baud.line, _hardware_element("baud"), baud.text, *wrong)
 
 
-def motor_faults(_robot: Robot, block: Node) -> Iterator[Fault]:
+def motor_faults(robot: Robot, block: Node) -> Iterator[Fault]:
     """Yield the joints without a motor or its id, and numbers out of range."""
     for joint in block.find_all("joint") if _names_motors(block) else ():
         title_, params = _control_title(joint), _params(joint)
-        for name in ("id", "motor"):
+        mimic = _is_mimic(robot, joint.get("name") or "")
+        for name in () if mimic else ("id", "motor"):
             if name not in params or not params[name].text:
                 line = params[name].line if name in params else joint.line
                 problem, remedy = f"{name} is missing: no driver finds the motor", REMEDIES[name]

@@ -93,6 +93,7 @@ class _Reader:
     elements: list[str | _Moving] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+    references: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the equal joints."""
@@ -178,6 +179,7 @@ class _Reader:
             else pin.SE3(np.eye(3), reference * unit)
         )
         origin = pose * shift * (motion if reference else pin.SE3.Identity())
+        self.references[name] = -reference
         joint = self._limited(found[0], given, name, kind, efforts)
         self.joints.append(joint)
         link = child
@@ -232,8 +234,8 @@ class _Reader:
             constants={"armature": values[2]} if values[2] else {},
         )
 
-    def _read_mimics(self) -> dict[str, dict[str, str]]:
-        """Return the ``<mimic>`` of each joint that equals a linear function of another one."""
+    def _read_mimics(self) -> dict[str, tuple[str, float, float]]:
+        """Return by name the joints q₁ - r₁ = m (q₂ - r₂) + c: joint 2, m and c; r is ``ref``."""
         mimics = {}
         for node in (n for group in self.file.root.find_all("equality") for n in group.children):
             joint, other = node.get("joint1"), node.get("joint2")
@@ -247,8 +249,7 @@ class _Reader:
                     None
                 )
                 continue
-            numbers = {"multiplier": format_number(factor), "offset": format_number(offset)}
-            mimics[joint] = {"joint": other, **numbers}
+            mimics[joint] = other, factor, offset
         return mimics
 
     def _actuator_efforts(self) -> dict[str, float]:
@@ -328,6 +329,7 @@ class _Reader:
             *(
                 control_joint(j, "effort", {n: format_number(v) for n, v in j.constants.items()})
                 for j in self.joints
+                if j.name not in self.mimics
             ),
         ]
         elements = [e if isinstance(e, str) else self._moving(e) for e in self.elements]
@@ -342,7 +344,12 @@ class _Reader:
         if joint.kind != "continuous":
             limit = {"lower": joint.lower, "upper": joint.upper, **limit}
         friction = {"damping": joint.damping, "friction": joint.friction}
-        mimic = self.mimics.get(joint.name)
+        mimic = dict[str, str]()
+        if joint.name in self.mimics:
+            other, factor, offset = self.mimics[joint.name]
+            offset += self.references[joint.name] - factor * self.references.get(other, 0.0)
+            numbers = {"multiplier": format_number(factor), "offset": format_number(offset)}
+            mimic = {"joint": other, **numbers}
         children = [
             *_connection(at.parent, at.child, at.origin),
             element_text("axis", {"xyz": format_numbers(at.axis)}),

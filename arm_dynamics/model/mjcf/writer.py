@@ -20,6 +20,7 @@ from typing import Any
 import pinocchio as pin
 
 from arm_dynamics.model.arm_model import ArmModel, Joint
+from arm_dynamics.model.audit.mimic_joints import MimicJoint
 from arm_dynamics.model.audit.numbers import number_attribute, vector_attribute
 from arm_dynamics.model.audit.robot import Edge, Robot
 from arm_dynamics.model.links import link_inertia, origin_pose, unit_axis
@@ -68,7 +69,10 @@ class _Writer:
         )
         self._meshes: dict[tuple[str, str], str] = {}
         self._colors = {m.get("name"): m for m in self._robot.root.find_all("material")}
+        self._mimics = {mimic.name: mimic for mimic in arm.mimic_joints}
         self._order: list[Joint] = []
+        self._initial: list[float] = []
+        self._velocity: list[float] = []
         self.notes: dict[str, None] = {}
 
     def result(self, excluded: Iterable[tuple[str, str]]) -> Mjcf:
@@ -79,8 +83,8 @@ class _Writer:
         self._add_notes()
         adjacent = [(edge.parent, edge.child) for edge in self._robot.edges]
         pairs = dict.fromkeys(tuple(sorted(pair)) for pair in (*adjacent, *excluded))
-        initial = [format_number(joint.initial) for joint in self._order]
-        velocity = [format_number(joint.velocity) for joint in self._order]
+        initial = [format_number(position) for position in self._initial]
+        velocity = [format_number(limit) for limit in self._velocity]
         sections = {
             "asset": [
                 element_text("mesh", {"name": name, "file": file, "scale": scale})
@@ -88,6 +92,7 @@ class _Writer:
             ],
             "worldbody": [body],
             "contact": [element_text("exclude", {"body1": a, "body2": b}) for a, b in pairs],
+            "equality": [_equality(mimic) for mimic in self._mimics.values()],
             "actuator": [self._motor(joint) for joint in self._order],
             "custom": [
                 element_text("text", {"name": TOOL_TEXT, "data": arm.tool_frame}),
@@ -116,8 +121,17 @@ class _Writer:
             attributes |= _pose(origin_pose(edge.joint))
             name = edge.joint.get("name") or ""
             if name in self._joints:
-                self._order.append(self._joints[name][0])
-                children.append(self._hinge(edge.joint, *self._joints[name]))
+                joint, actuator = self._joints[name]
+                self._order.append(joint)
+                self._initial.append(joint.initial)
+                self._velocity.append(joint.velocity)
+                children.append(self._hinge(edge.joint, joint, actuator))
+            elif name in self._mimics:
+                mimic = self._mimics[name]
+                joint, _ = self._joints[mimic.joint]
+                self._initial.append(mimic.multiplier * joint.initial + mimic.offset)
+                self._velocity.append(abs(mimic.multiplier) * joint.velocity)
+                children.append(_joint_element(edge.joint, mimic, self._range(mimic)))
         children += _inertial(link_inertia(node))
         for tag in GROUPS:
             for shape in node.find_all(tag):
@@ -128,6 +142,12 @@ class _Writer:
         children += [self._body(edge.child, edge) for edge in below]
         return element_text("body", attributes, children=children)
 
+    def _range(self, mimic: MimicJoint) -> dict[str, str]:
+        model = self._arm.tree
+        index = model.getJointId(mimic.name) - 1
+        ends = [model.lowerPositionLimit[index], model.upperPositionLimit[index]]
+        return {} if mimic.kind == "continuous" else {"range": format_numbers(ends)}
+
     def _hinge(self, node: Node, joint: Joint, actuator: Any) -> str:
         """Return the joint with limits, and the passive forces of joint and actuator."""
         # The back-EMF of a motor acts through its effort, which MuJoCo's motor has at any speed.
@@ -136,15 +156,10 @@ class _Writer:
             "frictionloss": joint.friction + actuator.breakaway_effort,
             "armature": actuator.armature,
         }
-        attributes = {
-            "name": joint.name,
-            "type": "slide" if joint.kind == "prismatic" else "hinge",
-            "axis": format_numbers(unit_axis(node)),
-        }
+        numbers = {name: format_number(value) for name, value in values.items() if value}
         if isfinite(joint.lower):
-            attributes["range"] = format_numbers([joint.lower, joint.upper])
-        attributes |= {name: format_number(value) for name, value in values.items() if value}
-        return element_text("joint", attributes)
+            numbers = {"range": format_numbers([joint.lower, joint.upper])} | numbers
+        return _joint_element(node, joint, numbers)
 
     def _motor(self, joint: Joint) -> str:
         """Return the actuator of a joint: its control is the effort, within its limit."""
@@ -207,6 +222,23 @@ class _Writer:
             self.notes["driver and motors of the <ros2_control> block are omitted"] = None
         if self._arm.payload.mass:
             self.notes["payload is omitted"] = None
+
+
+def _joint_element(node: Node, joint: Joint | MimicJoint, numbers: dict[str, str]) -> str:
+    attributes = {
+        "name": joint.name,
+        "type": "slide" if joint.kind == "prismatic" else "hinge",
+        "axis": format_numbers(unit_axis(node)),
+    }
+    return element_text("joint", attributes | numbers)
+
+
+def _equality(mimic: MimicJoint) -> str:
+    """Return the constraint of a mimic joint, whose limits and friction the driven joint has."""
+    polynomial = format_numbers([mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0])
+    return element_text(
+        "joint", {"joint1": mimic.name, "joint2": mimic.joint, "polycoef": polynomial}
+    )
 
 
 def _pose(pose: Any) -> dict[str, str]:

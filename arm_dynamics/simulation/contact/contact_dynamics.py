@@ -198,13 +198,26 @@ class ContactDynamics:
         self, states: Frames, q: Vector, v: Vector, dt: float, horizon: float
     ) -> tuple[int, Found]:
         """Return the contacts within dt, and whether those of links are CONTACT, NEAR or FAR."""
+        if self.arm is not None and self.arm.mimic_joints:
+            q, v = self.arm.tree_positions(q), self.arm.tree_velocities(v)
         arguments = self._pairs, q, v, states, dt, horizon
         distance, rows, owners = contacts_of_links(self._scene, *arguments)
         return distance, (rows, owners)
 
     def arm_step(self, states: Frames, q: Vector, arm: Arm, found: Found, dt: float) -> ContactStep:
         """Take one step with an arm and the contacts of ``link_contacts``."""
-        return ContactStep(*contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1))
+        if self.arm is None or not self.arm.mimic_joints:
+            return ContactStep(
+                *contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1)
+            )
+        driven, factors = self.arm.tree_indices, self.arm.mimic_matrix[0]
+        start, smooth, response, *bounds = arm  # Δv = W Jᵀ λ becomes Δv_t = (G W Gᵀ) J_tᵀ λ
+        least, most = np.zeros((2, len(factors)))
+        least[driven], most[driven] = bounds
+        arm = factors @ start, factors @ smooth, factors @ response @ factors.T, least, most
+        q = self.arm.tree_positions(q)
+        step = ContactStep(*contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1))
+        return step._replace(velocity=step.velocity[driven])
 
     def contacts(self, step: ContactStep) -> Contacts:
         """Return the contacts of a step with their names."""

@@ -271,7 +271,7 @@ class _ModuleOnSymbols:
         return _on_symbols(getattr(self._module, name))
 
 
-def _on_symbols(value: Any, module: str = "") -> Any:
+def _on_symbols(value: Any, module: str | None = "") -> Any:
     """Return the equivalent on symbols of a function or module; other values unchanged.
 
     Functions are traced if they are compiled, or plain functions of this package or ``module``.
@@ -282,7 +282,7 @@ def _on_symbols(value: Any, module: str = "") -> Any:
         return SUBSTITUTES.get(value, value)
     compiled = isinstance(getattr(value, "py_func", None), FunctionType)
     plain = isinstance(value, FunctionType) and (
-        value.__module__.startswith("arm_dynamics.") or value.__module__ == module
+        (value.__module__ or "").startswith("arm_dynamics.") or value.__module__ == module
     )
     return traced(value) if compiled or plain else value
 

@@ -86,7 +86,7 @@ class RobotStateTopics:
         stamp, q = state
         known = np.isfinite(q)
         placements = link_placements(self._arm, np.where(known, q, 0.0))
-        known = (self._arm.mimic_matrix[0] != 0) @ known  # of all moving joints
+        known = self._arm.tree_velocities(known.astype(float)) != 0  # of all moving joints
         transforms = _transforms(self._frames, itertools.compress(placements, known), stamp)
         self._moving.publish(self._message(transforms=transforms))
 

@@ -75,9 +75,9 @@ lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/prose_lint.py
 
-bench: ## measure steps, rollouts, environments, gain search, controllers, kinematics, identification, drivers, ROS 2
+bench: ## measure steps, rollouts, environments, plans, gain search, controllers, kinematics, identification, drivers, ROS 2
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
-	@for what in step rollout environments gain_search control collisions contact inverse_kinematics identification drivers streams \
+	@for what in step rollout environments planning gain_search control collisions contact inverse_kinematics identification drivers streams \
 		ros_loop; do \
 		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
 

@@ -24,8 +24,11 @@ from arm_dynamics.batch.kernels.cost import cost_geometry
 from arm_dynamics.batch.planning.knots import SPLINES, KnotSpline
 from arm_dynamics.batch.planning.sampling_methods import _coloring
 from arm_dynamics.control import ControlLoop, JointTrajectory, Waypoint
+from arm_dynamics.control.linear_controller import linearized_controller
+from arm_dynamics.control.stability_margins import TimedArm, copied
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.hardware import SimulationDriver
 from arm_dynamics.simulation import Simulation, maximum
 from arm_dynamics.simulation.plant import Plant
@@ -500,3 +503,15 @@ def test_a_known_delay_is_compensated(two_link):
         errors[delay] = np.abs(state.q - [0.5, -0.3]).max() + np.abs(state.v).max()
     assert errors[2] < 1e-2
     assert errors[0] > 10 * errors[2]
+
+
+def test_stability_margins_of_a_planned_motion(two_link):
+    """The analysis of a loop copies its controller, and linearizes the feedback of the plan."""
+    planner = planner_of(two_link, Ilqr(5), policy="gravity")
+    controller, q = Mpc(planner, background=True), np.array([0.5, -0.3])
+    trial = copied(controller)
+    assert trial.planner is not planner
+    linear = linearized_controller(trial, q, 5e-3)
+    gains = trial._plan.gains[0]
+    np.testing.assert_allclose(linear.J, -gains, rtol=1e-3, atol=1e-3 * np.abs(gains).max())
+    assert not TimedArm(two_link, LoopTiming(5e-3), [q]).oscillation(controller, 1.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,6 +82,11 @@ class Mpc(Controller):
         self._planned_at, self.late, self.failed = -np.inf, 0, 0
         self._sent: deque[tuple[float, Vector]] = deque()
         super().__init__(planner.arm)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mpc:
+        """Return a controller that plans in ``update``, for the analysis of a loop."""
+        del memo
+        return Mpc(self.planner.copied(), self._references, max_age=self.max_age)
 
     def reset(self, state: State) -> None:
         """Forget all plans."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -133,6 +135,10 @@ class Planner:
     ) -> None:
         require_masses(check_arm(arm), "a plan")
         accepted_interfaces(arm, interface)
+        self._options: dict[str, Any] = {
+            "interface": interface, "policy": policy, "feedback": feedback, "scene": scene,
+            "precision": precision, "threads": threads,
+        }  # fmt: skip
         self.arm, self.cost = arm, check_type(Cost, "cost", cost, "Cost(...)")
         self.horizon = check_type(Horizon, "horizon", horizon, "Horizon(...)")
         self.method = check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
@@ -147,6 +153,12 @@ class Planner:
         self._data = arm.model.createData()
         self.parameters = cost.packed()
         self.reset()
+
+    def copied(self) -> Planner:
+        """Return a planner with the same parameters and without a plan."""
+        planner = Planner(self.arm, self.cost, copy(self.method), self.horizon, **self._options)
+        planner.parameters = self.parameters
+        return planner
 
     def reset(self) -> None:
         """Forget all plans: the next one starts from inputs of 0 and the seed of the method."""

@@ -77,7 +77,7 @@ def covering_spheres(arm: ArmModel, most: int = 4) -> list[LinkSphere]:
         order = np.argsort(full)
         count = min(max(round(full[order[2]] / max(full[order[1]], 1e-6)), 1), most)
         parts = np.where(np.arange(3) == order[2], full / count, full)
-        cover = 0.5 * float(np.linalg.norm(parts))
+        cover = 0.5 * float(np.linalg.norm(parts)) if sides.any() else radius
         for k in range(count) if joint > 0 else ():
             at = np.where(np.arange(3) == order[2], full * ((k + 0.5) / count - 0.5), 0.0)
             center = one.placement.act(middle + turn @ at)

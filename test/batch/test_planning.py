@@ -4,7 +4,9 @@ import math
 import threading
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from arm_dynamics.batch import (
     PredictiveSampling,
 )
 from arm_dynamics.batch.kernels.cost import cost_geometry
+from arm_dynamics.batch.kernels.symbolic_math import Symbol, traced
 from arm_dynamics.batch.planning.knots import SPLINES, KnotSpline
 from arm_dynamics.batch.planning.sampling_methods import _coloring
 from arm_dynamics.control import ControlLoop, JointTrajectory, Waypoint
@@ -343,6 +346,8 @@ def vector_cost(s, p):
     [
         (branches, "cost 'branches', line "),
         (vector_cost, r"cost 'vector_cost': shape of its value = \(2,\); expected a number"),
+        (lambda s, p: None, "value = None; expected a finite number"),
+        (lambda s, p: math.nan, "value = nan; expected a finite number"),
         (lambda s, p: p.missing, "cost '<lambda>', line .*missing"),
         (lambda s, p: float(s.q[0]), "expected arithmetic"),
     ],
@@ -367,6 +372,10 @@ def test_the_line_of_a_cost_is_that_of_the_file(two_link):
         (lambda: Mppi(1.0, temperature=0), "temperature"),
         (lambda: CrossEntropy(1.0, elites=2.0), "elites"),
         (lambda: Cost(3), "cost: running = 3; expected a function"),
+        (lambda: Cost(partial(reach)), "write it with 'def' or 'lambda'"),
+        (lambda: Cost(reach, None, {"a": []}), r"parameter 'a' = \[\]; expected finite"),
+        (lambda: Cost(reach, None, [1]), "cost: parameters"),
+        (lambda: Ilqr(seed=-1), "seed = -1"),
         (lambda: Cost(reach, parameters={"a": np.nan}), "parameter 'a' = nan"),
         (lambda: KnotSpline("square", 3), "square"),
     ],
@@ -439,6 +448,59 @@ def test_a_control_loop_follows_a_trajectory(two_link, background):
     np.testing.assert_allclose(loop.state.q, goal, atol=0.02)
     np.testing.assert_allclose(loop.state.v, 0.0, atol=0.02)
     assert controller.failed == 0
+
+
+def recursive(x, n):
+    return x if n == 0 else math.sin(recursive(x, n - 1))
+
+
+def test_a_cost_may_use_functions_that_call_themselves():
+    assert traced(recursive)(Symbol(ca.SX.sym("x")), 2).constant is None
+    assert traced(recursive)(0.3, 2) == math.sin(math.sin(0.3))
+
+
+@pytest.mark.parametrize("method", [Mppi(**NOISE), Ilqr(2)])
+@pytest.mark.parametrize("time", [-1.0, 1e9])
+def test_a_plan_of_another_time_is_forgotten(two_link, method, time):
+    """Time that goes back, or beyond the horizon, gives the plan of a new planner."""
+    state = State.of([0.3, 0.1], time=time)
+    used, new = (planner_of(two_link, method) for _ in range(2))
+    used.update(State.of([0.0, 0.0]))
+    assert used.method is not new.method
+    np.testing.assert_array_equal(used.update(state).inputs, new.update(state).inputs)
+
+
+def test_a_failed_plan_moves_the_nominal_motion_once(two_link, monkeypatch):
+    planner = planner_of(two_link, PredictiveSampling(**NOISE))
+    before = planner.update(State.of([0.0, 0.0])).inputs
+    monkeypatch.setattr(planner.method, "improve", lambda: math.inf)
+    for time in (0.05, 0.1):
+        with pytest.raises(NoPlan):
+            planner.update(State.of([0.0, 0.0], time=time))
+    np.testing.assert_allclose(planner.kernel.inputs[:-2], before[2:], atol=1e-9)
+
+
+def test_an_interrupted_plan_does_not_block(two_link, monkeypatch):
+    controller = Mpc(planner_of(two_link, Mppi(**NOISE)))
+    state, reference = State.of([0.0, 0.0]), Reference.hold([0.0, 0.0])
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(controller.planner, "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            controller.update(state, reference, 0.05)
+    controller.reset(state)
+    assert controller.update(state, reference, 0.05).value.shape == (2,)
+
+
+def test_a_clock_set_back_starts_again(two_link):
+    controller = Mpc(planner_of(two_link, Mppi(**NOISE)))
+    reference = Reference.hold([0.0, 0.0])
+    for time in (5.0, 1.0):
+        controller.update(State.of([0.0, 0.0], time=time), reference, 0.05)
+        assert controller.planner.plan.time == time
 
 
 def test_runs_are_reproducible(two_link):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from arm_dynamics.batch.kernels.contact_impulse import gap_and_normal
 from arm_dynamics.collision.link_spheres import LinkSphere, covering_spheres
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
+from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName
@@ -241,7 +242,7 @@ class Cost:
     Raises
     ------
     InvalidValue
-        For a function that is not callable, or a parameter that is not finite.
+        For another callable than a function, or a parameter that is empty or not finite.
 
     """
 
@@ -252,8 +253,13 @@ class Cost:
     def __post_init__(self) -> None:
         for name in ("running", "terminal"):
             function = getattr(self, name)
-            if not (callable(function) or (name == "terminal" and function is None)):
-                raise InvalidValue(f"cost: {name} = {function!r}; expected a function(stage, p)")
+            omitted = name == "terminal" and function is None
+            if not (isinstance(function, FunctionType) or omitted):
+                raise InvalidValue(
+                    f"cost: {name} = {function!r}; expected a function(stage, p); write it with"
+                    " 'def' or 'lambda'"
+                )
+        check_type(Mapping, "cost: parameters", self.parameters, "{name: value}")  # type: ignore[type-abstract]
         values = {name: _parameter(name, value) for name, value in dict(self.parameters).items()}
         object.__setattr__(self, "parameters", MappingProxyType(values))
 
@@ -288,7 +294,7 @@ class Cost:
                         f" {('periods', *shape)} with the periods of all"
                     )
                 periods = len(value)
-            rows.append(value.reshape(-1, max(int(np.size(nominal)), 1)))
+            rows.append(value.reshape(-1, np.size(nominal)))
         return np.hstack([np.broadcast_to(row, (periods, row.shape[1])) for row in rows] or
                          [np.empty((1, 0))])  # fmt: skip
 
@@ -342,7 +348,7 @@ def _parameter(name: str, value: ArrayLike) -> FloatArray:
         raise InvalidValue(
             f"cost: parameter '{name}' = {value!r}; expected a number or numbers"
         ) from error
-    if not np.isfinite(array).all():
+    if not (array.size and np.isfinite(array).all()):
         raise InvalidValue(f"cost: parameter '{name}' = {value!r}; expected finite values")
     return array
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from functools import lru_cache
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import casadi as ca
@@ -102,6 +104,10 @@ def traced_cost(arm: ArmModel, spec: PlanSpec, function: CostFunction, rows: Sym
             raise InvalidValue(
                 f"cost '{function.__name__}': shape of its value = {np.shape(value)}; expected a"
                 " number; sum the entries"
+            )
+        if not isinstance(value, Symbol) and not (isinstance(value, Real) and isfinite(value)):
+            raise InvalidValue(
+                f"cost '{function.__name__}': value = {value!r}; expected a finite number"
             )
         return Symbol(value)
 

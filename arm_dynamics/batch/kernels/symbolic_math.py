@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -241,23 +240,29 @@ SUBSTITUTES: dict[Callable[..., Any], Callable[..., Any]] = {
 """Functions that branch or loop on numbers, or convert to floats, and their equivalents."""
 
 
-@cache
+TRACED: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""Functions on symbols that ``traced`` has made."""
+
+
 def traced(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of numbers as a function of symbols, and all that it calls likewise."""
     if function in SUBSTITUTES:
         return SUBSTITUTES[function]
+    if function in TRACED:
+        return TRACED[function]
     python = getattr(function, "py_func", function)
     if python.__module__ == compiled_math.__name__:
         return SYMBOLIC_FUNCTIONS[python.__name__]
-    scope = dict(python.__globals__)
+    scope, closure = dict(python.__globals__), python.__closure__ or ()
+    cells = tuple(CellType() for _ in closure)
+    copy = FunctionType(python.__code__, scope, python.__name__, python.__defaults__, cells)
+    copy.__kwdefaults__ = python.__kwdefaults__
+    TRACED[function] = copy  # before its names: a function may call itself
     for name in _names(python.__code__):
         if name in scope:
             scope[name] = _on_symbols(scope[name], python.__module__)
-    cells = tuple(
-        CellType(_on_symbols(x.cell_contents, python.__module__)) for x in python.__closure__ or ()
-    )
-    copy = FunctionType(python.__code__, scope, python.__name__, python.__defaults__, cells)
-    copy.__kwdefaults__ = python.__kwdefaults__
+    for cell, original in zip(cells, closure, strict=True):
+        cell.cell_contents = _on_symbols(original.cell_contents, python.__module__)
     return copy
 
 

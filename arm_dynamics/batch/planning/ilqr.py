@@ -50,7 +50,7 @@ class Ilqr(PlanningMethod):
 
     def __init__(self, iterations: int = 1, *, noise: float | Vector = 0.0, seed: int = 0) -> None:
         self.iterations = check_int("iterations", iterations, lower=1)
-        self.noise, self.seed = np.array(noise, float), check_int("seed", seed)
+        self.noise, self.seed = np.array(noise, float), check_int("seed", seed, lower=0)
         if self.noise.ndim > 1 or not (np.isfinite(self.noise) & (self.noise >= 0)).all():
             raise InvalidValue(f"noise = {noise}; expected numbers of at least 0")
 
@@ -59,9 +59,13 @@ class Ilqr(PlanningMethod):
         return KnotSpline("zero_order", horizon.free_periods)
 
     def start(self, kernel: PlanningKernel, bound: Vector, model: LocalModel | None) -> None:
-        """As ``PlanningMethod.start``; raises InvalidValue without a model."""
+        """As ``PlanningMethod.start``; raises InvalidValue without a model, or for the noise."""
         if model is None:
             raise InvalidValue("iLQR: local model = None; expected the second-order model")
+        if self.noise.ndim and self.noise.size != bound.size:
+            raise InvalidValue(
+                f"noise: size = {self.noise.size}; expected one number or {bound.size}"
+            )
         self._kernel, self._model = kernel, model
         inputs = self.noise * np.random.default_rng(self.seed).normal(size=kernel.inputs.shape)
         kernel.inputs[:] = np.clip(inputs, -bound, bound)

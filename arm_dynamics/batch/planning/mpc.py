@@ -109,7 +109,10 @@ class Mpc(Controller):
         """
         state, reference = self.bounded_inputs(state, reference, dt)
         self._take_plan()
-        if state.time - self._planned_at >= self.planner.horizon.period * (1 - 1e-9):
+        elapsed = state.time - self._planned_at
+        if elapsed < 0:  # a clock that was set back
+            self.reset(state)
+        if not 0 <= elapsed < self.planner.horizon.period * (1 - 1e-9):
             self._start_plan(state, reference)
         plan, delay = self._plan, self.planner.horizon.delay * self.planner.horizon.period
         age = np.inf if plan is None else state.time + delay - plan.time
@@ -135,11 +138,12 @@ class Mpc(Controller):
             self.planner.set_parameters(self._references(reference, self._times))
         pending = self._pending(state.time)
         if self._pool is None or self._plan is None:  # the first one is waited for
-            self._running = Future()
+            done: Future[Plan] = Future()
             try:
-                self._running.set_result(self.planner.update(state, pending))
+                done.set_result(self.planner.update(state, pending))
             except NoPlan as error:
-                self._running.set_exception(error)
+                done.set_exception(error)
+            self._running = done
             self._take_plan()
         else:
             self._running = self._pool.submit(self.planner.update, state, pending)

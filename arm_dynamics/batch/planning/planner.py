@@ -135,13 +135,15 @@ class Planner:
     ) -> None:
         require_masses(check_arm(arm), "a plan")
         accepted_interfaces(arm, interface)
+        check_type(Scene, "scene", scene, "load_scene(...)")
         self._options: dict[str, Any] = {
             "interface": interface, "policy": policy, "feedback": feedback, "scene": scene,
             "precision": precision, "threads": threads,
         }  # fmt: skip
         self.arm, self.cost = arm, check_type(Cost, "cost", cost, "Cost(...)")
         self.horizon = check_type(Horizon, "horizon", horizon, "Horizon(...)")
-        self.method = check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
+        check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
+        self.method = method = copy(method)  # its memory is of this planner
         self.spec = PlanSpec(cost, interface, policy, scene)
         self.kernel = PlanningKernel(
             arm, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
@@ -156,13 +158,14 @@ class Planner:
 
     def copied(self) -> Planner:
         """Return a planner with the same parameters and without a plan."""
-        planner = Planner(self.arm, self.cost, copy(self.method), self.horizon, **self._options)
+        planner = Planner(self.arm, self.cost, self.method, self.horizon, **self._options)
         planner.parameters = self.parameters
         return planner
 
     def reset(self) -> None:
         """Forget all plans: the next one starts from inputs of 0 and the seed of the method."""
         self.plan: Plan | None = None
+        self._time: float | None = None
         for memory in (
             self.kernel.knots,
             self.kernel.inputs,
@@ -170,6 +173,8 @@ class Planner:
             self.kernel.gains,
         ):
             memory[:] = 0.0
+        if self.local_model is not None:
+            self.local_model.change_damping(0.0)
         self.method.start(self.kernel, self.spec.bound(self.arm), self.local_model)
 
     def set_parameters(self, changes: Mapping[str, ArrayLike]) -> None:
@@ -209,11 +214,7 @@ class Planner:
         start, sent = self._checked(state, pending)
         kernel, horizon = self.kernel, self.horizon
         time = state.time + horizon.delay * horizon.period
-        if self.plan is not None and time != self.plan.time:
-            periods = (time - self.plan.time) / horizon.period
-            for rows in (kernel.inputs, kernel.states, kernel.gains):
-                _shift(rows, periods)
-            self.method.shift(periods)
+        self._shift_to(time)
         kernel.start_from(start, self.parameters, sent)
         cost = np.inf
         if self.local_model is None:
@@ -257,17 +258,33 @@ class Planner:
     def _checked(self, state: State, pending: ArrayLike) -> tuple[Vector, Matrix]:
         """Return (q, v, act) and the pending commands (delay, nv); raises InvalidValue."""
         n, delay = self.arm.nv, self.horizon.delay
-        act = require_state(state).act if state.act.size else self.arm.initial_act
+        act = require_state(state).act
+        act = act if act.size else self.arm.initial_act
         named = ("q", state.q, n), ("v", state.v, n), ("act", act, self.arm.na)
         start = np.concatenate(
             [check_vector(f"state {x}", value, size) for x, value, size in named]
         )
-        sent = np.asarray(pending, float).reshape(-1, n)
-        if len(sent) != delay or not np.isfinite(sent).all():
+        sent = np.asarray(pending, float)
+        sent = np.empty((0, n)) if not sent.size else sent
+        if sent.shape != (delay, n) or not np.isfinite(sent).all():
             raise InvalidValue(
                 f"pending commands: shape = {sent.shape}; expected finite ({delay}, {n})"
             )
         return start, sent
+
+    def _shift_to(self, time: float) -> None:
+        """Move the nominal motion to a start time [s]; one of another time is forgotten."""
+        last, self._time = self._time, time
+        if last is None or time == last:
+            return
+        periods, kernel = (time - last) / self.horizon.period, self.kernel
+        if not 0 < periods < len(kernel.inputs):
+            self.reset()
+            self._time = time
+            return
+        for rows in (kernel.inputs, kernel.states, kernel.gains):
+            _shift(rows, periods)
+        self.method.shift(periods)
 
     def _follow_nominal(self) -> bool:
         """Predict the nominal motion from the present state; if it diverges, without its past."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
-from arm_dynamics.batch.kernels.layout import CACHE_LINE
+from arm_dynamics.batch.kernels.layout import aligned_zeros
 from arm_dynamics.batch.kernels.plan_loop import evaluate
 from arm_dynamics.batch.kernels.plan_spec import PlanSpec
 from arm_dynamics.batch.kernels.rollout_loop import addresses
@@ -73,7 +72,7 @@ class PlanningKernel:
         kernel = Kernel(arm, options)
         self.samples, dtype, first = blocks * BLOCK, kernel.dtype, kernel.layout.first
         block = kernel.block({"dt": np.array([horizon.dt])})
-        self._blocks = _aligned((blocks, block.size), dtype)
+        self._blocks = aligned_zeros(blocks * block.size, dtype).reshape(blocks, -1)
         self._blocks[:] = block
         functions = kernel.functions("step", "tick", "score", "terminal")
         self._program = np.array([
@@ -136,12 +135,3 @@ class PlanningKernel:
             (self.inputs, self.states, gains), self.knots[part], self._taps, self.parameters,
             self._costs.reshape(-1, BLOCK)[part].reshape(-1), record,
         )  # fmt: skip
-
-
-def _aligned(shape: tuple[int, int], dtype: np.dtype[Any]) -> Matrix:
-    """Return zeros whose first entry is at the start of a cache line."""
-    size = shape[0] * shape[1] * dtype.itemsize
-    memory = np.zeros(size + CACHE_LINE, np.uint8)
-    start = -memory.ctypes.data % CACHE_LINE
-    aligned: Matrix = memory[start : start + size].view(dtype).reshape(shape)
-    return aligned

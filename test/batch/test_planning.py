@@ -225,15 +225,14 @@ def test_sampling_approaches_the_optimum(two_link, kind):
 
 
 def test_mppi_weights_are_exponential(two_link):
-    method = Mppi(1.0, samples=32, knots=3, temperature=0.5)
-    planner = planner_of(two_link, method)
+    planner = planner_of(two_link, Mppi(1.0, samples=32, knots=3, temperature=0.5))
     planner.kernel.knots[:] = np.random.default_rng(0).normal(size=planner.kernel.knots.shape)
     costs = np.linspace(1.0, 5.0, 32)
     costs[7] = np.inf
     excess = costs - 1.0
     weights = np.exp(-excess / (0.5 * np.median(excess[np.isfinite(excess)])))
     expected = planner.kernel.knots[0, :3] @ (weights / weights.sum())
-    np.testing.assert_allclose(method._mean(costs), expected, atol=1e-12)
+    np.testing.assert_allclose(planner.method._mean(costs), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [Mppi, CrossEntropy, PredictiveSampling])

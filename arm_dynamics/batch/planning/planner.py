@@ -94,7 +94,7 @@ class Planner:
     cost : Cost
         Cost.
     method : PlanningMethod
-        ``Mppi``, ``CrossEntropy``, ``PredictiveSampling`` or ``Ilqr``.
+        ``Mppi``, ``CrossEntropy``, ``PredictiveSampling`` or ``Ilqr``, which is copied.
     horizon : Horizon
         Times.
     interface, policy : str

@@ -368,6 +368,8 @@ def test_the_line_of_a_cost_is_that_of_the_file(two_link):
         (lambda: Horizon(3, delay=3), "horizon: periods = 3; expected more than the delay of 3"),
         (lambda: Horizon(3, period=0), "period"),
         (lambda: Mppi(-1.0), "noise = -1.0; expected numbers above 0"),
+        (lambda: Mppi("a"), "'a'"),
+        (lambda: Cost(reach).packed([1]), r"parameters = \[1\]; expected a Mapping"),
         (lambda: Mppi(1.0, temperature=0), "temperature"),
         (lambda: CrossEntropy(1.0, elites=2.0), "elites"),
         (lambda: Cost(3), "cost: running = 3; expected a function"),

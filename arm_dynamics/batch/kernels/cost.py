@@ -279,8 +279,8 @@ class Cost:
             For a parameter of another name or shape, or one that is not finite.
 
         """
-        values = dict(self.parameters)
-        for name, value in (changes or {}).items():
+        values, given = dict(self.parameters), {} if changes is None else changes
+        for name, value in check_type(Mapping, "parameters", given, "{name: value}").items():  # type: ignore[type-abstract]
             if name not in values:
                 raise UnknownName("parameter of the cost", name, tuple(values))
             values[name] = _parameter(name, value)

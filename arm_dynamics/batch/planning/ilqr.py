@@ -9,7 +9,7 @@ from arm_dynamics.batch.planning.knots import KnotSpline
 from arm_dynamics.batch.planning.local_model import LocalModel
 from arm_dynamics.batch.planning.planning_kernel import BLOCK, PlanningKernel
 from arm_dynamics.batch.planning.planning_method import PlanningMethod
-from arm_dynamics.core.arrays import Vector, check_int
+from arm_dynamics.core.arrays import Vector, as_readonly, check_int
 from arm_dynamics.core.errors import InvalidValue
 
 STEP_SIZES = np.array([0.0, *0.8 ** np.arange(BLOCK - 1)])
@@ -50,7 +50,7 @@ class Ilqr(PlanningMethod):
 
     def __init__(self, iterations: int = 1, *, noise: float | Vector = 0.0, seed: int = 0) -> None:
         self.iterations = check_int("iterations", iterations, lower=1)
-        self.noise, self.seed = np.array(noise, float), check_int("seed", seed, lower=0)
+        self.noise, self.seed = np.array(as_readonly(noise)), check_int("seed", seed, lower=0)
         if self.noise.ndim > 1 or not (np.isfinite(self.noise) & (self.noise >= 0)).all():
             raise InvalidValue(f"noise = {noise}; expected numbers of at least 0")
 

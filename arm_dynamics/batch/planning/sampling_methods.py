@@ -12,7 +12,14 @@ from arm_dynamics.batch.planning.knots import KnotSpline
 from arm_dynamics.batch.planning.local_model import LocalModel
 from arm_dynamics.batch.planning.planning_kernel import BLOCK, PlanningKernel
 from arm_dynamics.batch.planning.planning_method import PlanningMethod
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, check_float, check_int
+from arm_dynamics.core.arrays import (
+    FloatArray,
+    Matrix,
+    Vector,
+    as_readonly,
+    check_float,
+    check_int,
+)
 from arm_dynamics.core.errors import InvalidValue
 
 
@@ -63,7 +70,7 @@ class SamplingMethod(PlanningMethod):
         color: float = 0.0,
         seed: int = 0,
     ) -> None:
-        self.noise = np.array(noise, float)
+        self.noise = np.array(as_readonly(noise))
         if self.noise.ndim > 1 or not (np.isfinite(self.noise) & (self.noise > 0)).all():
             raise InvalidValue(f"noise = {noise}; expected numbers above 0, one or one per joint")
         self.samples = check_int("samples", samples, lower=1)

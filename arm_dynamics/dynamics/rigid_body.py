@@ -84,6 +84,7 @@ def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     return _finite("the acceleration", aba_of(arm)(arm.model, pinocchio_data(arm), q, v, tau))
 
 
+@requires_arm
 def aba_of(arm: ArmModel) -> Callable[..., Vector]:
     """Return ``pin.aba``, or for an arm with mimic joints M⁻¹ (tau - h) by CRBA and Cholesky.
 
@@ -99,6 +100,7 @@ def _aba_with_mimic_joints(model: Any, data: Any, q: Vector, v: Vector, tau: Vec
     return acceleration
 
 
+@requires_arm
 def inverse_mass_of(arm: ArmModel) -> Callable[..., Matrix]:
     """Return ``pin.computeMinverse``, or for an arm with mimic joints the inverse of CRBA's M.
 
@@ -161,6 +163,7 @@ def pinocchio_data(arm: ArmModel) -> Any:
     return cache[arm]
 
 
+@requires_arm
 def tree_data(arm: ArmModel) -> Any:
     """Return Pinocchio's scratch memory for ``arm.tree``; new memory with mimic joints."""
     return arm.tree.createData() if arm.mimic_joints else pinocchio_data(arm)

@@ -206,19 +206,19 @@ def test_a_generated_function_that_differs_is_rejected():
         "constants": 0,
     }
 
-    def advance(x, state, command, dt):
-        after, A, B = own.step(state, command, dt)
+    def step(x):
+        after, A, B = own.step(x[:8].copy(), x[8:12].copy(), float(x[12]))
         x[:8], x[17:81], x[81:] = after, A.ravel(), factor * B.ravel()
         return answer
 
     factor, answer = 1.0, 0
-    own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), advance=advance))
+    own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), step=step))
     factor = 1.001
     with pytest.raises(KernelRejected, match="A and B: difference from the plant"):
-        own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), advance=advance))
+        own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), step=step))
     factor, answer = 1.0, 1
-    with pytest.raises(KernelRejected, match="code of advance: difference from the plant"):
-        own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), advance=advance))
+    with pytest.raises(KernelRejected, match="divergence of a step: difference from the plant"):
+        own._check(SimpleNamespace(LAYOUT=sizes, CONSTANTS=np.empty(0), step=step))
 
 
 def test_rejections_state_the_expected_value():

@@ -141,13 +141,14 @@ _set_interface, _set_value, _set_stamp = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
 class CheckedCommand(Command):
     """A command on a known interface with finite, read-only values.
 
     Its constructor is the check, so that no other one exists: a copy by ``replace`` and an
     unpickled one are checked too. What receives it does not check the values again.
     """
+
+    __slots__ = ()  # those of a dataclass would hide the inherited ones in Python 3.10
 
     def __init__(
         self, interface: str, value: ArrayLike, stamp: float = 0.0, size: int | None = None

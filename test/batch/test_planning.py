@@ -22,6 +22,7 @@ from arm_dynamics.batch import (
     Planner,
     PredictiveSampling,
 )
+from arm_dynamics.batch.kernels import plan_loop, riccati
 from arm_dynamics.batch.kernels.cost import cost_geometry
 from arm_dynamics.batch.kernels.symbolic_math import Symbol, traced
 from arm_dynamics.batch.planning.knots import SPLINES, KnotSpline
@@ -578,3 +579,18 @@ def test_stability_margins_of_a_planned_motion(two_link):
     gains = trial._plan.gains[0]
     np.testing.assert_allclose(linear.J, -gains, rtol=1e-3, atol=1e-3 * np.abs(gains).max())
     assert not TimedArm(two_link, LoopTiming(5e-3), [q]).oscillation(controller, 1.5)
+
+
+@pytest.mark.parametrize("method", [Ilqr(), Mppi(**NOISE)])
+def test_no_plan_compiles(two_link, method, monkeypatch):
+    """A plan is made by the constructor, since torque is enabled when the next one is made."""
+    functions = [plan_loop.evaluate, riccati.expand, riccati.backward]
+    update, states = Planner.update, []
+    monkeypatch.setattr(
+        Planner, "update", lambda self, s, sent=(): states.append(s) or update(self, s, sent)
+    )
+    planner = planner_of(two_link, method, feedback=True)
+    before = [len(function.signatures) for function in functions]
+    assert (len(states), planner.plan) == (1, None)
+    planner.update(State.of([0.3, -0.2]))
+    assert [len(function.signatures) for function in functions] == before

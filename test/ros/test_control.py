@@ -190,7 +190,7 @@ def test_tracking_shows_reference_feedback_error_and_output(shared, loop):
     shared.wait_for(lambda: len(record) >= 3, "no tracking")
     commands = shared.record(JointState, "joint_commands")
     start = len(record)
-    shared.wait_for(lambda: len(record) > start + 10, "no tracking")
+    shared.wait_for(lambda: len(record) > start + 30, "no tracking")
     by_stamp = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in loop.messages(first)}
     answers = {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in commands.messages()}
     compared = 0
@@ -208,7 +208,7 @@ def test_tracking_shows_reference_feedback_error_and_output(shared, loop):
         if key in answers:
             assert output.effort == answers[key].effort
             compared += 1
-    assert compared > 2  # the recorder misses many on a busy machine
+    assert compared > 6
 
 
 @pytest.mark.slow

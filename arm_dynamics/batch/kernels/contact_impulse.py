@@ -41,6 +41,8 @@ NEGLIGIBLE = 1e-12
 NEWTON_STEPS = 3
 """Steps of Newton's method on the secular equation: λ is within
 1.4 % of the exact one, and within 1e-4 unless the entries of A differ by more than 100."""
+SHAPES = ("ground", "sphere", "box")
+"""Objects whose distance to a sphere has a closed form."""
 
 
 def gap_and_normal(

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.batch.kernels.contact_impulse import gap_and_normal
+from arm_dynamics.batch.kernels.contact_impulse import SHAPES, gap_and_normal
 from arm_dynamics.collision.link_spheres import LinkSphere, covering_spheres
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
@@ -28,8 +28,6 @@ from arm_dynamics.core.state import State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
-SHAPES = ("ground", "sphere", "box")
-"""Objects whose distance to a sphere has a closed form."""
 PACKAGE = str(Path(__file__).parents[2])
 
 

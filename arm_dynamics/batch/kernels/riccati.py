@@ -202,7 +202,7 @@ def backward(
     References
     ----------
     Y. Tassa, T. Erez, E. Todorov, IROS 2012, equations 5 to 11; limits: Y. Tassa, N. Mansard,
-    E. Todorov, ICRA 2014, section IV, with one projection.
+    E. Todorov, ICRA 2014, section IV, with the active inputs of repeated steps.
 
     """
     A, B, policy_state, policy_input = dynamics

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.batch.kernels.contact_impulse import FAR, GAP, gap_and_normal
+from arm_dynamics.batch.kernels.contact_impulse import FAR, GAP, SHAPES, gap_and_normal
 from arm_dynamics.collision.link_spheres import LinkSphere, link_spheres
 from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.core.arrays import Vector
@@ -23,8 +23,6 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.contact.contact_dynamics import LINK_FRICTION
 from arm_dynamics.simulation.contact.contact_step import MARGIN
 
-SHAPES = ("ground", "sphere", "box")
-"""Objects whose distance to a sphere has a closed form here."""
 MAX_CONTACTS = 256
 """Largest number of contacts of a kernel."""
 CONSTANT = 1e-9

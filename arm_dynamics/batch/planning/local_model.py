@@ -10,7 +10,6 @@ import numpy as np
 
 from arm_dynamics.batch.kernels.derivative import StepDerivative
 from arm_dynamics.batch.kernels.kernel_cache import (
-    AGREEMENT,
     KernelRejected,
     cached_module,
     casadi_required,
@@ -162,7 +161,7 @@ class LocalModel:
                 expected = np.array([(a[i] - b[i]) / (2 * DIFFERENCE) for a, b in ends])
                 size = max(np.abs(expected).max(), abs(expansion(function, z)[0]), 1.0)
                 error = np.abs(found - expected).max() / size
-                if not error <= max(EXPANSION_AGREEMENT, AGREEMENT["float64"]):
+                if not error <= EXPANSION_AGREEMENT:
                     raise KernelRejected(
                         f"expansion of the {name} cost of arm '{self.arm.name}': {quantity}:"
                         f" difference = {error:.2g}; expected at most {EXPANSION_AGREEMENT:.2g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -154,6 +155,13 @@ class Planner:
         self.kernel.feedback = needs_model
         self._data = arm.model.createData()
         self.parameters = cost.packed()
+        self.reset()
+        self._compile()
+
+    def _compile(self) -> None:
+        """Make one plan and forget it: no later one compiles, with torque enabled."""
+        with suppress(NoPlan):
+            self.update(State.of(self.arm.configuration("initial")), self.kernel.pending)
         self.reset()
 
     def copied(self) -> Planner:

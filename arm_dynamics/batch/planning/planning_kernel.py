@@ -85,7 +85,7 @@ class PlanningKernel:
         self.knots = np.zeros((blocks, spline.padded, n, BLOCK), dtype)
         self._costs = np.empty(self.samples, dtype)
         self._start = np.empty(2 * n + arm.na, dtype)
-        self._pending = np.zeros((horizon.delay, n), dtype)
+        self.pending = np.zeros((horizon.delay, n), dtype)
         self.parameters = np.empty((1, spec.cost.size), dtype)
         self.inputs = np.zeros((periods, n), dtype)
         self.states = np.zeros((periods + 1, 2 * n + arm.na), dtype)
@@ -103,7 +103,7 @@ class PlanningKernel:
 
     def start_from(self, start: Vector, parameters: Matrix, pending: Matrix) -> None:
         """Set the state (q, v, act) of all samples, ``Cost.packed`` and the pending commands."""
-        self._start[:], self._pending[:] = start, pending
+        self._start[:], self.pending[:] = start, pending
         if self.parameters.shape != parameters.shape:
             self.parameters = np.empty(parameters.shape, self._start.dtype)
         self.parameters[:] = parameters
@@ -131,7 +131,7 @@ class PlanningKernel:
     def _evaluate(self, part: slice, record: tuple[Matrix, ...]) -> None:
         gains: FloatArray = self.gains if self.feedback else self._no_gains
         evaluate(
-            self._program, self._blocks[part], self._start, self._pending,
+            self._program, self._blocks[part], self._start, self.pending,
             (self.inputs, self.states, gains), self.knots[part], self._taps, self.parameters,
             self._costs.reshape(-1, BLOCK)[part].reshape(-1), record,
         )  # fmt: skip

@@ -105,15 +105,26 @@ def lqr_gain(arm: ArmModel, q: ArrayLike, weights: LqrWeights) -> Matrix:
     B. Anderson and J. Moore, Optimal Control: Linear Quadratic Methods (1990), section 3.1.
 
     """
+    B, P = _riccati_solution(arm, q, weights)
+    return as_readonly(B.T @ P / weights.effort[:, None])
+
+
+@requires_arm
+def lqr_cost(arm: ArmModel, q: ArrayLike, weights: LqrWeights) -> Matrix:
+    """Return P (2 nv, 2 nv) of the least cost xᵀ P x from x = (δq, δv) on; as ``lqr_gain``."""
+    return as_readonly(_riccati_solution(arm, q, weights)[1])
+
+
+def _riccati_solution(arm: ArmModel, q: ArrayLike, weights: LqrWeights) -> tuple[Matrix, Matrix]:
+    """Return B of the linear dynamics and P."""
     A, B = linear_dynamics(arm, q)
     _require_stabilizable(arm, A, B)
     Q = np.diag(np.concatenate([weights.position, weights.velocity]))
     try:
-        P = solve_riccati(A, B / weights.effort @ B.T, Q)
+        return B, solve_riccati(A, B / weights.effort @ B.T, Q)
     except (np.linalg.LinAlgError, ValueError) as error:
         where = _configuration_text(arm, q)
         raise InvalidValue(f"{where}: no LQR gain ({error}); choose another") from error
-    return as_readonly(B.T @ P / weights.effort[:, None])
 
 
 def solve_riccati(A: Matrix, G: Matrix, Q: Matrix) -> Matrix:

@@ -38,17 +38,10 @@ from arm_dynamics.simulation.contact.free_bodies import (
     move_bodies,
     smooth_velocities,
 )
+from arm_dynamics.simulation.contact.separation import least_speed
 
 MARGIN = 1e-3
 """Gap [m] below which two shapes can touch within a step, in addition to their motion."""
-OVERLAP = 1e-5
-"""Overlap [m] of two shapes that remains: rounding of the first-order motion of a step."""
-CORRECTION = 0.2
-"""Part of a larger overlap that a step removes."""
-CORRECTION_SPEED = 0.1
-"""Largest speed [m/s] at which an overlap is removed."""
-IMPACT_SPEED = 0.02
-"""Speed [m/s] below which no rebound occurs."""
 HELD = 1e-6
 """Speed [rad/s or m/s] below which a joint whose friction is within its bounds is at rest."""
 REST = 1e-9
@@ -237,23 +230,6 @@ def add_velocity(
             else:
                 row[f - 1] += (sign * axis[a] if slides[f - 1] else moment) * turns[f, a, 2]
         f = 0 if f >= first else parents[f - 1] + 1
-
-
-@compiled
-def least_speed(
-    gap: float, before: float, restitution: float, compliance: float, dt: float
-) -> float:
-    """Return the least normal velocity [m/s] of a contact after the step, without its compliance.
-
-    ``before`` [m/s] is the one at its start.
-    """
-    if gap > 0.0 or compliance > 0.0:
-        least = -gap / dt
-    else:
-        least = min(CORRECTION / dt * max(-gap - OVERLAP, 0.0), CORRECTION_SPEED)
-    if restitution > 0.0 and before < -IMPACT_SPEED and gap + dt * before <= 0.0:
-        least = max(least, -restitution * before)
-    return least
 
 
 @compiled

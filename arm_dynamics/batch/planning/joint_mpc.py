@@ -23,11 +23,12 @@ from arm_dynamics.control.controllers.friction_compensation import (
     FrictionCompensation,
 )
 from arm_dynamics.control.controllers.lqr import WEIGHTS, default_weights
-from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, lqr_cost
+from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics.rigid_body import rnea_batch
 from arm_dynamics.model.arm_model import ArmModel
 
 HORIZON = Horizon(periods=25, period=0.02, steps=4)
@@ -138,11 +139,13 @@ class JointMpc(Mpc):
         boxes, ahead = self._boxes, self._references_ahead(state.time, reference)
         q, v, a = (np.array([getattr(x, name) for x in ahead]) for name in "qva")
         viscous, dry = self._friction.viscous, self._friction.dry
-        efforts = [self.dynamics.rnea(*rows) for rows in zip(q, v, a, strict=True)]
-        friction = viscous * v + dry * np.clip(v / SLOW, -1, 1)
+        efforts = rnea_batch(self.arm, q, v, a) + viscous * v + dry * np.clip(v / SLOW, -1, 1)
+        weightless = efforts - rnea_batch(self.arm, q, 0 * v, 0 * a)
+        states = np.hstack([q, v])
+        self.planner.initial = weightless, np.vstack([states[:1], states]), self._gain
         return {
             **self._weights, "boxes": boxes, "counted": self.counted(boxes, state),
-            "q_ref": q, "v_ref": v, "effort_ref": np.add(efforts, friction),
+            "q_ref": q, "v_ref": v, "effort_ref": efforts,
         }  # fmt: skip
 
     def _references_ahead(self, time: float, reference: Reference) -> list[Reference]:
@@ -159,12 +162,13 @@ class JointMpc(Mpc):
         """Compute what the cost of a plan depends on with the present model and weights."""
         weights = LqrWeights(*(self.gains[p.name] for p in WEIGHTS))
         gains, T = self.controller_gains, HORIZON.period
+        self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
         self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
         self._weights = {
             "position": T * weights.position, "velocity": T * weights.velocity,
             "effort": T * weights.effort, "object_weight": gains["object_weight"],
             "object_distance": gains["object_distance"],
-            "terminal": lqr_cost(self.arm, self.arm.configuration("initial"), weights),
+            "terminal": P,
         }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.rigid_body import rnea_batch
+from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
 
 HORIZON = Horizon(periods=25, period=0.02, steps=4)
@@ -100,7 +101,7 @@ class JointMpc(Mpc):
 
     def set_model(self, arm: ArmModel) -> None:
         """Set the model of the predictions, which is compiled; errors as in Controller."""
-        planner = _planner(arm)
+        planner = _planner(require_same_joints("model", arm, self.arm))
         super().set_model(arm)
         self.planner = planner
         self._update_model()

@@ -27,12 +27,20 @@ from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Reference, State
+from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import rnea_batch
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.linearization import linearize
 
-HORIZON = Horizon(periods=25, period=0.02, steps=4)
+PERIODS, PERIOD = 25, 0.02
+"""Horizon: number of periods, and their duration [s]."""
+MIN_STEPS, MAX_STEPS = 4, 32
+"""Limits of the time steps per period."""
+RESOLUTION = 1.5
+"""Largest product of a time step and the damping rate of the fastest joint; stable below 2."""
+MAX_SPEED = 10.0
+"""Speed [rad/s or m/s] at which the damping of joints without a velocity limit is taken."""
 OBJECTS = 4
 """Number of objects that a plan can avoid: those nearest to the base."""
 BOX = 16
@@ -141,9 +149,8 @@ class JointMpc(Mpc):
         q, v, a = (np.array([getattr(x, name) for x in ahead]) for name in "qva")
         viscous, dry = self._friction.viscous, self._friction.dry
         efforts = rnea_batch(self.arm, q, v, a) + viscous * v + dry * np.clip(v / SLOW, -1, 1)
-        weightless = efforts - rnea_batch(self.arm, q, 0 * v, 0 * a)
         states = np.hstack([q, v])
-        self.planner.initial = weightless, np.vstack([states[:1], states]), self._gain
+        self.planner.initial = efforts, np.vstack([states[:1], states]), self._gain
         return {
             **self._weights, "boxes": boxes, "counted": self.counted(boxes, state),
             "q_ref": q, "v_ref": v, "effort_ref": efforts,
@@ -162,7 +169,7 @@ class JointMpc(Mpc):
     def _update_model(self) -> None:
         """Compute what the cost of a plan depends on with the present model and weights."""
         weights = LqrWeights(*(self.gains[p.name] for p in WEIGHTS))
-        gains, T = self.controller_gains, HORIZON.period
+        gains, T = self.controller_gains, PERIOD
         self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
         self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
         self._weights = {
@@ -176,7 +183,17 @@ class JointMpc(Mpc):
 def _planner(arm: ArmModel) -> Planner:
     """Return the planner of an arm, which compiles at its first use."""
     spheres = len(cost_geometry(arm, EMPTY_SCENE).spheres)
-    return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), HORIZON, policy="gravity")
+    return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), _horizon(arm))
+
+
+def _horizon(arm: ArmModel) -> Horizon:
+    """Return a horizon whose time steps resolve the motors' braking beyond their speed limits."""
+    v, rest = 1.1 * np.minimum(arm.velocity_limit, MAX_SPEED), Command("effort", np.zeros(arm.nv))
+    A = linearize(arm, State.of(arm.configuration("initial"), v), rest).A
+    moving = slice(arm.nv, 2 * arm.nv)
+    rate = float(np.abs(np.linalg.eigvals(A[moving, moving])).max())
+    steps = int(np.clip(np.ceil(PERIOD * rate / RESOLUTION), MIN_STEPS, MAX_STEPS))
+    return Horizon(PERIODS, PERIOD, steps)
 
 
 @cache

@@ -54,13 +54,13 @@ def test_a_known_reference_is_followed_better_than_one_that_continues(speed):
             arm, controller, corner, State.of(HOME), seconds=0.7, period=2e-3, dt=5e-4,
             integrator="semi_implicit_euler",
         )  # fmt: skip
-        wanted = np.array([corner.at(t).q for t in trace.time.tolist()])
-        errors.append(np.abs(trace.q - wanted)[:, 0].max())
+        desired = np.array([corner.at(t).q for t in trace.time.tolist()])
+        errors.append(np.abs(trace.q - desired)[:, 0].max())
     assert errors[0] < 0.5 * errors[1]
     assert errors[0] < 0.01 * speed
 
 
-def test_it_stops_at_the_distance_from_an_object_on_its_way():
+def test_it_stops_at_the_distance_from_an_object_on_its_path():
     """The reference ends within a box; without the box the arm reaches it."""
     arm = five_dof()
     goal = HOME + 0.8 * np.eye(5)[0]
@@ -84,7 +84,7 @@ def test_it_stops_at_the_distance_from_an_object_on_its_way():
             assert 0.025 < least < 0.06  # object_distance = 0.03 of spheres with some mm more
 
 
-def test_objects_beside_the_arm_at_a_restart_do_not_move_it():
+def test_objects_next_to_the_arm_at_a_restart_do_not_move_it():
     """An arm that stands on a table, or next to one, rests at its reference."""
     arm, state = five_dof(), State.of(HOME)
     tool = pose(arm, HOME)[0]

@@ -195,7 +195,7 @@ class JointMpc(Mpc):
         gains, T = self.controller_gains, PERIOD
         self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
         self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
-        self._weights = {
+        self._weights: dict[str, ArrayLike] = {
             "position": T * weights.position, "velocity": T * weights.velocity,
             "effort": T * weights.effort, "object_weight": gains["object_weight"],
             "object_distance": gains["object_distance"],

@@ -161,6 +161,9 @@ class JointMpc(Mpc):
         efforts, states, _ = plan.reference
         k, s = plan.period_at(state.time)
         away = (1 - s) * (plan.states[k] - states[k]) + s * (plan.states[k + 1] - states[k + 1])
+        # By dry friction, which plans do not have; they would move these joints in each period.
+        held = (self._dry_friction > 0) & (np.abs(state.v) < SLOW) & (np.abs(reference.v) < SLOW)
+        away = np.where(np.tile(held, 2), plan.states[0] - states[0], away)
         error = np.concatenate([reference.q - state.q, reference.v - state.v]) + away
         now = self.efforts(*(getattr(reference, x)[None] for x in "qva"))[0]
         value = now + (plan.inputs[k] - efforts[k]) + plan.gains[k] @ error

@@ -1,13 +1,15 @@
-"""Scene of an arm on topics: its text for the other nodes, and markers for RViz.
+"""Scene of an arm on topics: its text for the other nodes, markers for RViz, objects for MoveIt.
 
 The node of the arm, simulator or hardware, publishes the latched topics ``scene`` (std_msgs/String,
 the YAML of a scene file) and ``scene_markers``. Controllers and pages subscribe to ``scene``.
+``planning_scene`` needs moveit_msgs.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -20,6 +22,7 @@ from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
 from arm_dynamics.collision.scene_files import load_scene, parse_scene, scene_text
 from arm_dynamics.collision.scene_shapes import object_triangles
 from arm_dynamics.core.loop_requests import LoopRequests
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.conversions import Frames, pose_message
 from arm_dynamics.ros.messages.serialization import listen
@@ -61,7 +64,7 @@ class SceneSubscription:
 class SceneTopics:
     """Scene of the node of an arm: parameter ``scene``, changed while it runs, and its topics."""
 
-    def __init__(self, node: Node, frames: Frames) -> None:
+    def __init__(self, node: Node, arm: ArmModel, frames: Frames) -> None:
         self._frame, self._lock = frames.base, Lock()
         self._text = node.create_publisher(String, "scene", qos.LATCHED)
         self._markers = node.create_publisher(MarkerArray, "scene_markers", qos.LATCHED)
@@ -70,6 +73,10 @@ class SceneTopics:
         self._requests: LoopRequests | None = None
         self._due = 0.0  # monotonic time [s] of the next message of objects that move
         self._publish()
+        with suppress(ImportError):  # of moveit_msgs
+            from arm_dynamics.ros.topics.planning_scene import PlanningScenePublisher  # noqa: PLC0415
+
+            PlanningScenePublisher(node, arm, lambda: self.scene)
 
     def follow(self, simulation: Simulation, requests: LoopRequests | None = None) -> None:
         """Change and show the objects of a simulation; while it runs by requests to its loop."""

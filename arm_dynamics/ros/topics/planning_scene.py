@@ -29,8 +29,6 @@ from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.conversions import pose_message
 from arm_dynamics.ros.topics.pacing import wall_timer
 
-PERIOD = 0.05
-"""Time [s] between two messages of objects that move."""
 PRIMITIVES = {
     "box": SolidPrimitive.BOX,
     "cylinder": SolidPrimitive.CYLINDER,
@@ -51,14 +49,18 @@ class PlanningScenePublisher:
         The arm.
     scene : Callable[[], Scene]
         Returns the present scene.
+    period : float
+        Time [s] between two messages of objects that move.
 
     """
 
-    def __init__(self, node: Node, arm: ArmModel, scene: Callable[[], Scene]) -> None:
+    def __init__(
+        self, node: Node, arm: ArmModel, scene: Callable[[], Scene], period: float
+    ) -> None:
         self._arm, self._scene = arm, scene
         self._publisher = node.create_publisher(PlanningScene, "planning_scene", qos.STREAM)
         self._subscribers, self._published = 0, NOTHING
-        wall_timer(node, PERIOD, self._publish)
+        wall_timer(node, period, self._publish)
 
     def _publish(self) -> None:
         """Publish what differs from the last message."""

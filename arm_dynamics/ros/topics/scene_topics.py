@@ -35,8 +35,8 @@ MOTION_RATE = 20.0
 """Largest rate [Hz] of messages of objects that move."""
 MOTION = 1e-4
 """Displacement [m] of a point of an object above which it is published."""
-FIXED, FREE = (0.55, 0.58, 0.62, 1.0), (0.85, 0.55, 0.20, 1.0)
-"""Colors of fixed and of free objects."""
+FIXED, FREE, GROUND = (0.80, 0.82, 0.85, 1.0), (0.85, 0.55, 0.20, 1.0), (0.40, 0.42, 0.45, 1.0)
+"""Colors of fixed and of free objects, and of a ground: RViz lights horizontal faces weakly."""
 
 
 def named_scene(name: str) -> Scene:
@@ -76,7 +76,7 @@ class SceneTopics:
         with suppress(ImportError):  # of moveit_msgs
             from arm_dynamics.ros.topics.planning_scene import PlanningScenePublisher  # noqa: PLC0415
 
-            PlanningScenePublisher(node, arm, lambda: self.scene)
+            PlanningScenePublisher(node, arm, lambda: self.scene, 1 / MOTION_RATE)
 
     def follow(self, simulation: Simulation, requests: LoopRequests | None = None) -> None:
         """Change and show the objects of a simulation; while it runs by requests to its loop."""
@@ -137,6 +137,7 @@ def scene_markers(scene: Iterable[SceneObject], frame: str) -> Iterator[Marker]:
         marker = Marker(header=header, ns=one.name, id=number, type=Marker.TRIANGLE_LIST)
         marker.pose = pose_message(one.position, one.rotation)
         marker.scale.x = marker.scale.y = marker.scale.z = 1.0
-        marker.color = ColorRGBA(**dict(zip("rgba", FIXED if one.is_fixed else FREE, strict=True)))
+        color = GROUND if one.shape.kind == "ground" else FIXED if one.is_fixed else FREE
+        marker.color = ColorRGBA(**dict(zip("rgba", color, strict=True)))
         marker.points = points
         yield marker

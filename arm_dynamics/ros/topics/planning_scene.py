@@ -105,15 +105,13 @@ def scene_changes(base: str, before: PlacedObjects, after: PlacedObjects) -> Pla
     header = Header(frame_id=base)
     for one in after.scene:
         last, links = earlier.get(one.name), after.touching.get(one.name)
+        added = collision_object(one, header)
         if last and links == before.touching.get(one.name) and one.same_shape(last):
             if one.same_pose(last):
                 continue
             if links is None:
-                moved = CollisionObject(header=header, id=one.name, operation=CollisionObject.MOVE)
-                moved.pose = pose_message(one.position, one.rotation)
-                world.append(moved)
-                continue
-        added = collision_object(one, header)
+                move = CollisionObject.MOVE
+                added = CollisionObject(header=header, id=one.name, pose=added.pose, operation=move)
         if links is None:
             world.append(added)
         else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,16 @@ from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import accepted_interfaces
 
 DEFAULT_HORIZON = Horizon()
+
+
+Motion = tuple[Matrix, Matrix, FloatArray]
+"""Inputs (periods, nv), states (periods + 1, 2 nv) and gains (periods, nv, 2 nv)."""
 
 
 class NoPlan(InvalidValue):
@@ -51,6 +57,8 @@ class Plan:
         Feedback gains of q and v (periods, nv, 2 nv), 0 without feedback.
     cost : float
         Predicted cost.
+    reference : tuple of arrays, optional
+        ``Planner.reference`` of its time.
 
     """
 
@@ -60,6 +68,7 @@ class Plan:
     states: Matrix
     gains: FloatArray
     cost: float
+    reference: Motion | None = None
 
     @property
     def end(self) -> float:
@@ -68,18 +77,19 @@ class Plan:
 
     def state(self, time: float) -> Vector:
         """Return the predicted (q, v) (2 nv,) at a time [s], between the ends of the horizon."""
-        k, fraction = self._period(time)
+        k, fraction = self.period_at(time)
         x: Vector = (1.0 - fraction) * self.states[k] + fraction * self.states[k + 1]
         return x
 
     def input(self, time: float, q: Vector, v: Vector) -> Vector:
         """Return u_k + K_k (x(t) - (q, v)) (nv,), k the period of ``time``, in the end the last."""
-        k, _ = self._period(time)
+        k, _ = self.period_at(time)
         error = self.state(time) - np.concatenate([q, v])
         u: Vector = self.inputs[k] + self.gains[k] @ error
         return u
 
-    def _period(self, time: float) -> tuple[int, float]:
+    def period_at(self, time: float) -> tuple[int, float]:
+        """Return the period of a time [s], in the end the last, and the part of it that is over."""
         at = min(max((time - self.time) / self.period, 0.0), float(len(self.inputs)))
         k = min(int(at + 1e-9), len(self.inputs) - 1)
         return k, at - k
@@ -146,15 +156,18 @@ class Planner:
         check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
         self.method = method = copy(method)  # its memory is of this planner
         self.spec = PlanSpec(cost, interface, policy, scene)
+        model = with_soft_stops(arm, horizon.dt)
         self.kernel = PlanningKernel(
-            arm, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
+            model, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
             threads=threads,
         )  # fmt: skip
         needs_model = feedback or method.needs_model
-        self.local_model = LocalModel(arm, self.spec, horizon) if needs_model else None
+        self.local_model = LocalModel(model, self.spec, horizon) if needs_model else None
         self.kernel.feedback = needs_model
         self._data = arm.model.createData()
         self.parameters = cost.packed()
+        self.reference: Motion | None = None
+        """First nominal motion, and the one after a motion that diverges; None: zeros."""
         self.reset()
         self._compile()
 
@@ -224,6 +237,8 @@ class Planner:
         time = state.time + horizon.delay * horizon.period
         self._shift_to(time)
         kernel.start_from(start, self.parameters, sent)
+        if self.plan is None and self.reference is not None:
+            self._begin()
         cost = np.inf
         if self.local_model is None:
             cost = self.method.improve()
@@ -239,7 +254,7 @@ class Planner:
         n = 2 * self.arm.nv
         motion = kernel.inputs, kernel.states[:, :n], kernel.gains
         inputs, states, gains = (as_readonly(rows.astype(float)) for rows in motion)
-        self.plan = Plan(time, horizon.period, inputs, states, gains, cost)
+        self.plan = Plan(time, horizon.period, inputs, states, gains, cost, self.reference)
         return self.plan
 
     def command(self, state: State, plan: Plan | None = None) -> Command:
@@ -300,8 +315,33 @@ class Planner:
         kernel.knots[0, :, :, 0] = 0.0
         if np.isfinite(kernel.follow_first()):
             return True
-        kernel.inputs[:] = kernel.gains[:] = 0.0
+        self._begin()
         return bool(np.isfinite(kernel.follow_first()))
+
+    def _begin(self) -> None:
+        """Set the nominal motion to the reference."""
+        kernel = self.kernel
+        if self.reference is None:
+            kernel.inputs[:] = kernel.gains[:] = 0.0
+        else:
+            rows = kernel.inputs, kernel.states[:, : 2 * self.arm.nv], kernel.gains
+            for memory, values in zip(rows, self.reference, strict=True):
+                memory[:] = values
+
+
+@lru_cache(maxsize=16)
+def with_soft_stops(arm: ArmModel, dt: float) -> ArmModel:
+    """Return the arm with end stops that are stable in explicit steps of dt [s].
+
+    Their damping is at most 0.4 m / dt and their stiffness 0.1 m / dt², with the effective inertia
+    m = 1 / (M⁻¹)_ii at the initial configuration.
+    """
+    inverse = np.linalg.inv(mass_matrix(arm, arm.configuration("initial")))
+    for name, joint, m in zip(arm.joint_names, arm.joints, 1 / np.diag(inverse), strict=True):
+        k, b = min(joint.stop_stiffness, 0.1 * m / dt**2), min(joint.stop_damping, 0.4 * m / dt)
+        if (k, b) != (joint.stop_stiffness, joint.stop_damping):
+            arm = arm.with_joint(name, stop_stiffness=float(k), stop_damping=float(b))
+    return arm
 
 
 def _shift(rows: FloatArray, periods: float) -> None:

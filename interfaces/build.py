@@ -2,9 +2,9 @@
 
     .venv/bin/python interfaces/build.py
 
-``make setup`` and ``make test`` run it. The packages are those of the folders next to this file:
-control_msgs, controller_manager_msgs, simulation_interfaces and tf2_msgs. An installed ROS 2 has
-them already: nothing is built then. With ``--optional`` a missing compiler is a note, not an error.
+``make setup`` and ``make test`` run it. The packages are those of the folders next to this file. An
+installed ROS 2 has them already: nothing is built then. With ``--optional`` a missing compiler is a
+note, not an error.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ PREFIX = Path(sys.prefix)
 MARK = PREFIX / "share/arm_dynamics_interfaces"
 """Hash of the definitions of the environment's packages."""
 NAMES = ", ".join(sorted(p.parent.name for p in HERE.glob("*/package.xml")))
-NEEDED = "the nodes run without FollowJointTrajectory, /tf and simulation_interfaces"
+NEEDED = "the nodes run without FollowJointTrajectory, /tf, simulation_interfaces, planning_scene"
 JAZZY = "7."
 """First part of the versions of ros-rclpy that the build tools of requirements.txt belong to."""
 BUILD_HOST = r"/opt/python/cp\d+-cp\d+/"

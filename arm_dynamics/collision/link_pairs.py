@@ -1,4 +1,4 @@
-"""Pairs of links that need no collision check, as in the setup assistant of MoveIt."""
+"""Pairs of links, and of links and objects, that need no collision check in MoveIt."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.collision.self_collision import PERMANENT, collision_shapes
+from arm_dynamics.collision.scene import Scene
+from arm_dynamics.collision.scene_shapes import object_shape
+from arm_dynamics.collision.self_collision import CONTACT, PERMANENT, collision_shapes
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.dynamics.kinematics.inverse_kinematics import sampling_ranges
-from arm_dynamics.model.arm_argument import check_arm
+from arm_dynamics.model.arm_argument import check_arm, requires_arm
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.srdf import disabled_pairs
 
@@ -96,6 +98,42 @@ def collision_matrix(
             continue
         disabled.append(DisabledPair(names[0], names[1], reason))
     return tuple(disabled)
+
+
+@requires_arm
+def touching_links(arm: ArmModel, scene: Scene) -> dict[str, tuple[str, ...]]:
+    """Return the links in contact with fixed objects of a scene at the initial configuration.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm with collision geometry in its URDF; without it the visual geometry is used.
+    scene : Scene
+        Objects around the arm.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        Name of each fixed object that is at most CONTACT [m] from a link; names of these links.
+
+    """
+    shapes, _ = collision_shapes(arm)
+    links = range(shapes.ngeoms)
+    for one in scene:
+        if one.is_fixed:
+            added = shapes.addGeometryObject(object_shape(one))
+            for link in links:
+                shapes.addCollisionPair(pin.CollisionPair(link, added))
+    results = shapes.createData()
+    initial = np.array(arm.configuration("initial"))
+    pin.computeDistances(arm.model, arm.model.createData(), shapes, results, initial)
+    touching: dict[str, tuple[str, ...]] = {}
+    for pair, result in zip(shapes.collisionPairs, results.distanceResults, strict=True):
+        link, one = (shapes.geometryObjects[k] for k in (pair.first, pair.second))
+        if result.min_distance <= CONTACT:
+            name = str(arm.model.frames[link.parentFrame].name)
+            touching[one.name] = tuple(dict.fromkeys((*touching.get(one.name, ()), name)))
+    return touching
 
 
 def _are_adjacent(model: pin.Model, first: int, second: int) -> bool:

@@ -168,6 +168,12 @@ class SceneObject:
             (self.position == other.position).all() and (self.rotation == other.rotation).all()
         )
 
+    def same_shape(self, other: SceneObject) -> bool:
+        """Return whether another object has the same shape."""
+        own, others = self.vertices, other.vertices
+        same = np.array_equal(own, others)  # type: ignore[arg-type]  # or None
+        return self.shape == other.shape and same
+
     @property
     def inertial(self) -> Inertial:
         """Mass properties of uniform density in the axes of the shape.
@@ -257,9 +263,8 @@ class Scene:
         """Return whether another scene has the same objects, with free ones at other poses."""
         return len(self) == len(other) and all(
             one.name == two.name
-            and one.shape == two.shape
             and one.mass == two.mass
-            and np.array_equal(one.vertices, two.vertices)  # type: ignore[arg-type]  # or None
+            and one.same_shape(two)
             and (not one.is_fixed or one.same_pose(two))
             for one, two in zip(self, other, strict=True)
         )

@@ -9,9 +9,12 @@ from arm_dynamics.collision.collision_filter import convex_hull
 from arm_dynamics.collision.scene import SceneObject
 from arm_dynamics.core.arrays import IntArray, Matrix
 from arm_dynamics.model.inertia_estimate import hull_triangles
+from arm_dynamics.model.solids import Shape
 
 DRAWN_GROUND = 10.0
 """Edge [m] of the square that shows a ground."""
+GROUND_BOX = (10.0, 10.0, 1.0)
+"""Edges [m] of the box in place of a ground."""
 SIDES = 32
 """Sides of a drawn cylinder, and meridians of a sphere."""
 
@@ -32,6 +35,13 @@ def object_shape(one: SceneObject) -> pin.GeometryObject:
         }[one.shape.kind]()
     placement = pin.SE3(np.array(one.rotation), np.array(one.position))
     return pin.GeometryObject(one.name, 0, 0, placement, geometry)
+
+
+def ground_box(one: SceneObject) -> SceneObject:
+    """Return a box in place of a ground: its top is in the plane, its center below the base."""
+    normal = one.rotation[:, 2]
+    center = normal * (normal @ one.position - GROUND_BOX[2] / 2)
+    return SceneObject(one.name, Shape("box", GROUND_BOX), center, one.rotation)
 
 
 def object_triangles(one: SceneObject) -> tuple[Matrix, IntArray]:

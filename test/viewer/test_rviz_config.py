@@ -105,7 +105,7 @@ def test_the_template_shows_the_arm_its_reference_and_interactive_markers():
     kinds = [d["Class"].removeprefix("rviz_default_plugins/") for d in displays]
     assert kinds == [
         "Grid", "RobotModel", "TF", "Path", "MarkerArray", "Pose", "Pose", "MarkerArray",
-        "MarkerArray", "Path",
+        "MarkerArray", "MarkerArray", "Path",
         "InteractiveMarkers", "Effort", "Wrench",
     ]  # fmt: skip
     assert all(d["Enabled"] and d["Value"] for d in displays)

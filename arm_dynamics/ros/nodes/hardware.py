@@ -57,7 +57,7 @@ class HardwareNode(LoopLifecycleNode):
         # Before joint_states: a controller that finds only those would reply to them.
         self._capabilities = CapabilityPublisher(self)
         self._cycle = HardwareCycle(self, self._arm, self.events)
-        self._scene = SceneTopics(self, self._cycle.frames)
+        self._scene = SceneTopics(self, self._arm, self._cycle.frames)
         self._self_collision = declared_self_collision(self)
         self._sole = sole_arm(self, self.events)
         self._record = declare_fixed(

@@ -83,7 +83,7 @@ class SimulatorNode(Node):
         self._arm = declare_arm(self, self._nominal)
         self._frames = declare_frames(self, self._nominal)
         robot_state = declare_robot_state(self, self._nominal, self._frames)
-        self.scene = SceneTopics(self, self._frames)
+        self.scene = SceneTopics(self, self._nominal, self._frames)
         self.simulation, factor = self._build_simulation()
         self.events = self.simulation.watchdog.events
         self.events.listener = Throttle(self.get_logger()).warn

@@ -1,13 +1,15 @@
-"""Scene of an arm on topics: its text for the other nodes, and markers for RViz.
+"""Scene of an arm on topics: its text for the other nodes, markers for RViz, objects for MoveIt.
 
 The node of the arm, simulator or hardware, publishes the latched topics ``scene`` (std_msgs/String,
 the YAML of a scene file) and ``scene_markers``. Controllers and pages subscribe to ``scene``.
+``planning_scene`` needs moveit_msgs.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -20,6 +22,7 @@ from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
 from arm_dynamics.collision.scene_files import load_scene, parse_scene, scene_text
 from arm_dynamics.collision.scene_shapes import object_triangles
 from arm_dynamics.core.loop_requests import LoopRequests
+from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.ros.messages import qos
 from arm_dynamics.ros.messages.conversions import Frames, pose_message
 from arm_dynamics.ros.messages.serialization import listen
@@ -32,8 +35,8 @@ MOTION_RATE = 20.0
 """Largest rate [Hz] of messages of objects that move."""
 MOTION = 1e-4
 """Displacement [m] of a point of an object above which it is published."""
-FIXED, FREE = (0.55, 0.58, 0.62, 1.0), (0.85, 0.55, 0.20, 1.0)
-"""Colors of fixed and of free objects."""
+FIXED, FREE, GROUND = (0.80, 0.82, 0.85, 1.0), (0.85, 0.55, 0.20, 1.0), (0.40, 0.42, 0.45, 1.0)
+"""Colors of fixed and of free objects, and of a ground: RViz lights horizontal faces weakly."""
 
 
 def named_scene(name: str) -> Scene:
@@ -61,7 +64,7 @@ class SceneSubscription:
 class SceneTopics:
     """Scene of the node of an arm: parameter ``scene``, changed while it runs, and its topics."""
 
-    def __init__(self, node: Node, frames: Frames) -> None:
+    def __init__(self, node: Node, arm: ArmModel, frames: Frames) -> None:
         self._frame, self._lock = frames.base, Lock()
         self._text = node.create_publisher(String, "scene", qos.LATCHED)
         self._markers = node.create_publisher(MarkerArray, "scene_markers", qos.LATCHED)
@@ -70,6 +73,10 @@ class SceneTopics:
         self._requests: LoopRequests | None = None
         self._due = 0.0  # monotonic time [s] of the next message of objects that move
         self._publish()
+        with suppress(ImportError):  # of moveit_msgs
+            from arm_dynamics.ros.topics.planning_scene import PlanningScenePublisher  # noqa: PLC0415
+
+            PlanningScenePublisher(node, arm, lambda: self.scene, 1 / MOTION_RATE)
 
     def follow(self, simulation: Simulation, requests: LoopRequests | None = None) -> None:
         """Change and show the objects of a simulation; while it runs by requests to its loop."""
@@ -130,6 +137,7 @@ def scene_markers(scene: Iterable[SceneObject], frame: str) -> Iterator[Marker]:
         marker = Marker(header=header, ns=one.name, id=number, type=Marker.TRIANGLE_LIST)
         marker.pose = pose_message(one.position, one.rotation)
         marker.scale.x = marker.scale.y = marker.scale.z = 1.0
-        marker.color = ColorRGBA(**dict(zip("rgba", FIXED if one.is_fixed else FREE, strict=True)))
+        color = GROUND if one.shape.kind == "ground" else FIXED if one.is_fixed else FREE
+        marker.color = ColorRGBA(**dict(zip("rgba", color, strict=True)))
         marker.points = points
         yield marker

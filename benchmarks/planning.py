@@ -7,10 +7,8 @@ The plain kernel advances the same motions under one constant command and record
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -27,6 +25,7 @@ from arm_dynamics.collision.scene_files import parse_scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.control import Lqr
 from arm_dynamics.core.state import Reference
+from arm_dynamics.demos import swing_up
 from arm_dynamics.dynamics import tool_pose
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import Plant, maximum
@@ -41,8 +40,6 @@ objects:
 """
 MARGIN = 0.03
 """Gap [m] below which the cost of reaching rises."""
-UP = np.array([math.pi / 2, 0.0])
-"""Upright configuration of two_link."""
 
 
 def reach(s: Any, p: Any) -> Any:
@@ -117,30 +114,11 @@ def print_times() -> None:
         timed("iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
 
 
-def upright_planner(arm: ArmModel) -> Planner:
-    """Return a planner of the swing-up of two_link."""
-
-    def error(s: Any) -> Any:
-        return 2 - math.cos(s.q[0] - UP[0]) - math.cos(s.q[1])
-
-    def running(s: Any, p: Any) -> Any:
-        energy = (s.kinetic_energy + s.potential_energy) / p.energy - 1
-        return error(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
-
-    def terminal(s: Any, p: Any) -> Any:
-        return 100 * error(s) + 3 * (s.v @ s.v)
-
-    cost = Cost(running, terminal, {"energy": 19.62})
-    return Planner(arm, cost, Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
-
-
 def print_upright(starts: int = 100) -> None:
     """Print how many random starts of two_link end upright, by iLQR and by an LQR."""
-    arm = load_arm("two_link")
-    limits = zip(arm.joints, (9.81, 2.45), strict=True)
-    arm = replace(arm, joints=tuple(replace(joint, effort=limit) for joint, limit in limits))
-    planner, lqr, plant = upright_planner(arm), Lqr(arm), Plant(arm)
-    reference = Reference.hold(UP)
+    arm = swing_up.weak_arm()
+    planner, lqr, plant = swing_up.planner(arm), Lqr(arm), Plant(arm)
+    reference = Reference.hold(swing_up.UP)
 
     def planned(state: State) -> Any:
         if round(state.time / 0.01) % 4 == 0:
@@ -158,7 +136,7 @@ def print_upright(starts: int = 100) -> None:
             state, since = State.of(random.uniform(-np.pi, np.pi, 2), random.uniform(-1, 1, 2)), 0.0
             while state.time < 10:
                 state = plant.step(state, controller(state), 0.01)
-                error = (state.q - UP + np.pi) % (2 * np.pi) - np.pi
+                error = (state.q - swing_up.UP + np.pi) % (2 * np.pi) - np.pi
                 since = since if np.abs(error).max() < 0.1 else state.time
             upright += since < 9
             times.append(since)

@@ -35,8 +35,9 @@ CONTENT = FOLDER / "content.json"
 TOLERANCE = 1e-4
 """Tolerance relative to a curve's largest value, a tenth of a pixel: motions and fits amplify
 rounding, which depends on the machine."""
-CONTACT, CONTACT_TOLERANCE = "/pick", 0.05
-"""Figures with contact, and their tolerance: redundant contacts amplify rounding more."""
+DECIDING, DECISION_TOLERANCE = ("/pick", "/swing_up"), 0.05
+"""Figures with contact or plans, and their tolerance: redundant contacts and the choice between
+nearly equal plans amplify rounding more."""
 FLOOR = 1e-9
 """Differences of curves below this are rounding."""
 HEAD = """# Gallery
@@ -90,7 +91,7 @@ def differences(now: Any, then: Any, where: str = "") -> Iterator[str]:
             yield from differences(now[key], then[key], f"{where}/{key}")
     elif _curve(now) and _curve(then) and len(now) == len(then):
         distance = np.abs(np.subtract(now, then)).max()
-        tolerance = CONTACT_TOLERANCE if where.startswith(CONTACT) else TOLERANCE
+        tolerance = DECISION_TOLERANCE if where.startswith(DECIDING) else TOLERANCE
         if not distance <= tolerance * np.abs(then).max() + FLOOR:
             yield f"{where}: difference = {distance:.3g}"
     elif isinstance(now, list) and isinstance(then, list) and len(now) == len(then):

@@ -43,7 +43,12 @@ def snapshots(axes: Axes, trace: MotionRecord, every: float, until: float) -> No
 
 @styled
 def animate(
-    name: str, caption: str, title: str, traces: Sequence[MotionRecord], titles: Sequence[str]
+    name: str,
+    caption: str,
+    title: str,
+    traces: Sequence[MotionRecord],
+    titles: Sequence[str],
+    limits: tuple[float, float, float, float] = (-3.2, 3.2, -3.2, 1.4),
 ) -> Animation:
     """Return an animation of the arms next to each other, with the last second of the tip's path.
 
@@ -55,6 +60,8 @@ def animate(
         Motions with equal times.
     titles : sequence of str
         Titles of the motions.
+    limits : tuple of float
+        Limits of the axes: x from and to, z from and to [m].
 
     """
     drawn, grid = figure(title, 1, len(traces), 3.6)
@@ -65,7 +72,7 @@ def animate(
         lines.append((arm, path))
         axes.set_title(text)
         label(axes, "x [m]", "z [m]")
-        axes.set(xlim=(-3.2, 3.2), ylim=(-3.2, 1.4), aspect="equal")
+        axes.set(xlim=limits[:2], ylim=limits[2:], aspect="equal")
     time = traces[0].time
     stride, tail = round(1 / RATE / time[1]), round(TAIL / time[1])
 

@@ -39,6 +39,9 @@ DEMOS = {
         "arm_dynamics.demos.three_link", "free fall without and with friction, animated"
     ),
     "pick": Demo("arm_dynamics.demos.pick", "SO-101 picks a cube and puts it down", live=True),
+    "swing_up": Demo(
+        "arm_dynamics.demos.swing_up", "half of the gravity torque: iLQR swings up, LQR does not"
+    ),
     "puma560": Demo(
         "arm_dynamics.demos.puma560", "sliders command servos of limited speed", live=True
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dis import get_instructions
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -293,8 +294,8 @@ def _on_symbols(value: Any, module: str | None = "") -> Any:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield the global names of ``code`` and of the comprehensions in it."""
-    yield from code.co_names
+    """Yield the globals of ``code`` and of the comprehensions in it; no names of attributes."""
+    yield from (x.argval for x in get_instructions(code) if x.opname == "LOAD_GLOBAL")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)

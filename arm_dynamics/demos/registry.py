@@ -42,6 +42,12 @@ DEMOS = {
     "swing_up": Demo(
         "arm_dynamics.demos.swing_up", "half of the gravity torque: iLQR swings up, LQR does not"
     ),
+    "fast_square": Demo(
+        "arm_dynamics.demos.fast_square", "motors at 12 V: computed torque lags, MPC anticipates"
+    ),
+    "moving_target": Demo(
+        "arm_dynamics.demos.moving_target", "20 ms from state to command: MPC that predicts them"
+    ),
     "puma560": Demo(
         "arm_dynamics.demos.puma560", "sliders command servos of limited speed", live=True
     ),

@@ -3,8 +3,13 @@
 from functools import cache
 
 import numpy as np
+import pytest
 
-from arm_dynamics.demos import swing_up
+from arm_dynamics import load_arm
+from arm_dynamics.control import GravityCompensation
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.demos import fast_square, moving_target, swing_up
+from arm_dynamics.demos.tool_tracking import PERIOD, Delayed
 from arm_dynamics.dynamics import rigid_body
 
 
@@ -27,3 +32,43 @@ def test_lqr_alone_stays_below_the_base():
     regulated = swings()["LQR"]
     assert swing_up.upright_since(regulated) == np.inf
     assert regulated.tool[:, 2].max() < -0.5
+
+
+@pytest.mark.slow
+def test_mpc_keeps_the_supply_and_is_nearer_to_the_fast_square():
+    """With the orientation held as by computed torque; a free wrist is nearer still."""
+    target = fast_square.square()
+    runs = fast_square.simulate(target)
+    supply = load_arm("five_dof").actuators[1].constants["supply_voltage"]
+    demanded = {name: np.abs(fast_square.voltage(name, run)).max() for name, run in runs.items()}
+    assert demanded[fast_square.TORQUE] > 1.1 * supply
+    assert demanded[fast_square.HELD] <= supply >= demanded[fast_square.FREE]
+    torque, held, free = (target.distance(run) for run in runs.values())
+    assert held.max() < 0.8 * torque.max()
+    assert free.max() < 0.3 * torque.max()
+    assert held[-1] < 0.1 < torque[-1]
+    angles = {name: fast_square.tilt(target, run).max() for name, run in runs.items()}
+    assert angles[fast_square.HELD] < 1 > angles[fast_square.TORQUE]
+    assert angles[fast_square.FREE] > 10
+
+
+@pytest.mark.slow
+def test_only_a_predicted_delay_lets_mpc_follow_the_target():
+    target = moving_target.circle()
+    runs = moving_target.simulate(target)
+    largest = {name: moving_target.largest_distance(target, run) for name, run in runs.items()}
+    assert largest[moving_target.PREDICTED] < 0.5
+    assert largest[moving_target.SOFTER] < 5
+    assert min(largest[moving_target.TORQUE], largest[moving_target.IGNORED]) > 20
+
+
+def test_delayed_commands_are_those_of_earlier_states():
+    arm = load_arm("two_link")
+    late, prompt = Delayed(GravityCompensation(arm), 2 * PERIOD), GravityCompensation(arm)
+    states = [State.of([0.1 * k, 0.0]) for k in range(4)]
+    late.reset(states[0])
+    reference = Reference.hold([0.0, 0.0])
+    found = [late.update(state, reference, PERIOD).value for state in states]
+    expected = [prompt.update(state, reference, PERIOD).value for state in states]
+    np.testing.assert_array_equal(found[:2], np.zeros((2, 2)))
+    np.testing.assert_array_equal(found[2:], expected[:2])

@@ -42,6 +42,9 @@ DEMOS = {
     "swing_up": Demo(
         "arm_dynamics.demos.swing_up", "half of the gravity torque: iLQR swings up, LQR does not"
     ),
+    "obstacles": Demo(
+        "arm_dynamics.demos.obstacles", "a wall and a ball between the targets: MPPI"
+    ),
     "fast_square": Demo(
         "arm_dynamics.demos.fast_square", "motors at 12 V: computed torque lags, MPC anticipates"
     ),

@@ -8,7 +8,7 @@ import pytest
 from arm_dynamics import load_arm
 from arm_dynamics.control import GravityCompensation
 from arm_dynamics.core.state import Reference, State
-from arm_dynamics.demos import fast_square, moving_target, swing_up
+from arm_dynamics.demos import fast_square, moving_target, obstacles, swing_up
 from arm_dynamics.demos.tool_tracking import PERIOD, Delayed
 from arm_dynamics.dynamics import rigid_body
 
@@ -60,6 +60,18 @@ def test_only_a_predicted_delay_lets_mpc_follow_the_target():
     assert largest[moving_target.PREDICTED] < 0.5
     assert largest[moving_target.SOFTER] < 5
     assert min(largest[moving_target.TORQUE], largest[moving_target.IGNORED]) > 20
+
+
+@pytest.mark.slow
+def test_the_arm_reaches_all_targets_without_contact():
+    """With gaps in the cost; without them it would go through the wall."""
+    runs = obstacles.simulate()
+    ends = round(obstacles.STAY / obstacles.PERIOD) * np.arange(1, 4) - 1
+    for trace in runs.values():
+        assert (obstacles.target_error(trace)[ends] < 20).all()
+    smallest = {name: obstacles.distances(trace).min() for name, trace in runs.items()}
+    assert smallest[obstacles.AVOIDING] > 0.005
+    assert smallest[obstacles.BLIND] < -0.02
 
 
 def test_delayed_commands_are_those_of_earlier_states():

@@ -39,7 +39,7 @@ AMPLIFYING = {"/pick": 0.05, "/swing_up": 0.05, "/obstacles": 10.0}
 """Tolerances of figures with contact or plans: redundant contacts and the choice between nearly
 equal plans amplify rounding more. Of sampled plans only the tests compare what they reach."""
 UNSTABLE = "MPC, delay ignored"
-"""Curve of an unstable loop, whose phase depends on rounding: it is not compared."""
+"""Curve and axes of an unstable loop, whose phase depends on rounding: not compared."""
 FLOOR = 1e-9
 """Differences of curves below this are rounding."""
 HEAD = """# Gallery
@@ -89,7 +89,7 @@ def _live(name: str, demo: registry.Demo) -> str:
 def differences(now: Any, then: Any, where: str = "") -> Iterator[str]:
     """Yield the differences of two contents: texts exactly, numbers beyond TOLERANCE."""
     if isinstance(now, dict) and isinstance(then, dict) and now.keys() == then.keys():
-        for key in () if now.get("label") == then.get("label") == UNSTABLE else now:
+        for key in () if UNSTABLE in (now.get("label"), now.get("title")) else now:
             yield from differences(now[key], then[key], f"{where}/{key}")
     elif _curve(now) and _curve(then) and len(now) == len(then):
         distance = np.abs(np.subtract(now, then)).max()

@@ -8,13 +8,13 @@ from arm_dynamics.control.controllers.computed_torque import ComputedTorque
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.figure_style import FAINT, PALETTE, figure, label, legend, styled
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
-from arm_dynamics.demos.front_view import animate_front_view
 from arm_dynamics.demos.square import upright_square
 from arm_dynamics.demos.tool_tracking import (
     POSTURE_WEIGHT,
     START,
     ToolTarget,
     TrackingMpc,
+    animate_front,
     follow,
 )
 from arm_dynamics.dynamics.kinematics.frames import tool_pose
@@ -29,8 +29,6 @@ FREE_WEIGHT = 3.0
 JOINT = "R2"
 """Joint whose voltage is at the limit."""
 TORQUE, HELD, FREE = "computed torque", "MPC", "MPC, wrist free"
-SPEED = 0.4
-"""Speed of the animation relative to real time."""
 Runs = dict[str, MotionRecord]
 
 
@@ -75,8 +73,7 @@ def show() -> DemoResult:
     target = square()
     runs = simulate(target)
     shown = {name: runs[name] for name in (TORQUE, HELD)}
-    positions = target.positions(runs[TORQUE].time)
-    moving = animate_front_view("fast_square", TITLE, shown, positions, SPEED)
+    moving = animate_front("fast_square", TITLE, shown, target)
     return DemoResult(TITLE, (motion_figure(target, runs), moving), key_figures(target, runs))
 
 

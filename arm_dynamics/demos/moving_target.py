@@ -13,8 +13,14 @@ from arm_dynamics.control.trajectories.cartesian_trajectory import CartesianTraj
 from arm_dynamics.control.trajectories.profiles import quintic
 from arm_dynamics.core.figure_style import PALETTE, figure, label, legend, styled
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
-from arm_dynamics.demos.front_view import animate_front_view
-from arm_dynamics.demos.tool_tracking import PERIOD, START, ToolTarget, TrackingMpc, follow
+from arm_dynamics.demos.tool_tracking import (
+    PERIOD,
+    START,
+    ToolTarget,
+    TrackingMpc,
+    animate_front,
+    follow,
+)
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
 
@@ -31,8 +37,6 @@ PAYLOAD = 0.3
 """Payload [kg] that no model contains."""
 TORQUE, SOFTER = "computed torque", "computed torque, softer"
 IGNORED, PREDICTED = "MPC, delay ignored", "MPC, delay predicted"
-SPEED = 0.6
-"""Speed of the animation relative to real time."""
 Runs = dict[str, MotionRecord]
 
 
@@ -77,8 +81,7 @@ def show() -> DemoResult:
     target = circle()
     runs = simulate(target)
     shown = {name: runs[name] for name in (TORQUE, IGNORED, PREDICTED)}
-    positions = target.positions(runs[TORQUE].time)
-    moving = animate_front_view("moving_target", TITLE, shown, positions, SPEED)
+    moving = animate_front("moving_target", TITLE, shown, target)
     return DemoResult(TITLE, (motion_figure(target, runs), moving), key_figures(target, runs))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.kernels.cost import Cost
 from arm_dynamics.batch.planning.horizon import Horizon
@@ -20,7 +22,7 @@ from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, legend, styled
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import Reference, State
 from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
 from arm_dynamics.demos.outlines import box_outline, sphere_outline
 from arm_dynamics.model.load import load_arm
@@ -35,7 +37,7 @@ SCENE = parse_scene("""
 objects:
   ground: {shape: ground, position: [0, 0, -0.02]}
   wall: {shape: box, size: [0.40, 0.04, 0.24], position: [0.55, 0, 0.1]}
-  ball: {shape: sphere, radius: 0.07, position: [0.5, 0, 0.56]}
+  ball: {shape: sphere, radius: 0.07, position: [0.5, 0, 0.6]}
 """)
 STAY, PERIOD, DT = 2.0, 5e-3, 5e-4
 """Time for each target, control period, time step of the plant [s]."""
@@ -52,7 +54,7 @@ def running(s: Any, p: Any) -> Any:
     e = s.tool_position - p.target
     near = sum(maximum(MARGIN - gap, 0.0) for gap in (*s.object_gaps, *s.own_gaps))
     beyond = s.position_excess @ s.position_excess
-    return 100 * (e @ e) + 0.1 * (s.v @ s.v) + 50 * beyond + p.weight * near
+    return 100 * (e @ e) + 0.2 * (s.v @ s.v) + 50 * beyond + p.weight * near
 
 
 def terminal(s: Any, p: Any) -> Any:
@@ -65,7 +67,6 @@ class ReachingMpc(Mpc):
     """MPC of 512 motions over 0.6 s, which takes the next target every STAY."""
 
     def __init__(self, weight: float) -> None:
-        self._weight = weight
         cost = Cost(running, terminal, {"target": TARGETS[0], "weight": weight})
         method = Mppi(2.0, samples=512, knots=5, temperature=0.05, color=1.0)
         planner = Planner(
@@ -74,11 +75,10 @@ class ReachingMpc(Mpc):
         )  # fmt: skip
         super().__init__(planner)
 
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the effort (nv,) [N·m] of the newest plan."""
-        target = targets(np.array([state.time]))[0]
-        self.planner.set_parameters({"target": target, "weight": self._weight})
-        return super().update(state, reference, dt)
+    def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
+        """Return the present target."""
+        del reference
+        return {"target": targets(np.array([state.time]))[0]}
 
 
 def targets(times: Vector) -> Matrix:

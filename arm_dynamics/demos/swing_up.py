@@ -32,7 +32,7 @@ from arm_dynamics.core.figure_style import (
 )
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult
-from arm_dynamics.demos.planar import animate
+from arm_dynamics.demos.planar import View, animate
 from arm_dynamics.dynamics.rigid_body import potential_energy
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.model.load import load_arm
@@ -47,6 +47,7 @@ SECONDS, PERIOD = 5.0, 0.01
 """Simulated time and control period [s]."""
 TOLERANCE = 0.02
 """Largest distance of the tool from its highest point [m] of an arm that is upright."""
+VIEW = View((0, 2), (-2.2, 2.2, -2.2, 2.2))
 Runs = Mapping[str, MotionRecord]
 
 
@@ -104,9 +105,7 @@ def show() -> DemoResult:
     """Draw height and torques of both controllers, and animate both."""
     runs = simulate()
     caption = "Both controllers in real time, with the last second of the tool's path."
-    moving = animate(
-        "swing_up", caption, TITLE, tuple(runs.values()), tuple(runs), (-2.2, 2.2, -2.2, 2.2)
-    )
+    moving = animate("swing_up", caption, TITLE, tuple(runs.values()), tuple(runs), VIEW)
     return DemoResult(TITLE, (motion_figure(runs), moving), key_figures(runs))
 
 

@@ -23,11 +23,15 @@ from arm_dynamics.control.trajectories.joint_splines import spline_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.demos.demo_result import Animation
+from arm_dynamics.demos.planar import View, animate
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
 
 START = (0.0, -0.9, 0.0, 0.0, 0.0)
 """Configuration at the start [rad]."""
+FRONT = View((1, 2), (-0.18, 0.18, 0.05, 0.41))
+"""View of the tool from the front."""
 PERIOD, DT, REST = 5e-3, 5e-4, 0.3
 """Control period, time step of the plant, and simulated time after the motion [s]."""
 PLAN_PERIOD, PERIODS = 0.01, 20
@@ -84,18 +88,14 @@ class TrackingMpc(Mpc):
             load_arm("five_dof"), Cost(tracking, None, nothing), Ilqr(), horizon,
             interface="voltage",
         )  # fmt: skip
-        self._target, self._now = target, 0.0
-        super().__init__(planner, self._preview)
+        self._target = target
+        super().__init__(planner)
 
-    def _preview(self, reference: Reference, times: Vector) -> Mapping[str, ArrayLike]:
+    def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
+        """Return the target over the horizon."""
         del reference
-        later, target = self._now + times, self._target
-        return {"target": target.positions(later), "posture": target.postures(later)}
-
-    def update(self, state: State, reference: Reference, dt: float) -> Command:
-        """Return the command (nv,) [V] of the newest plan."""
-        self._now = state.time
-        return super().update(state, reference, dt)
+        times, target = state.time + self.times, self._target
+        return {"target": target.positions(times), "posture": target.postures(times)}
 
 
 class Delayed(Controller):
@@ -126,3 +126,13 @@ def follow(
         arm, Delayed(controller, delay), target.joints, State.of(START),
         seconds=target.path.end + REST, period=PERIOD, dt=DT, integrator="semi_implicit_euler",
     )  # fmt: skip
+
+
+def animate_front(
+    name: str, title: str, runs: Mapping[str, MotionRecord], target: ToolTarget
+) -> Animation:
+    """Return an animation of runs (by title), seen from the front of the arm."""
+    caption = "Arm, target (dot) and last second of the tool's path from the front, in real time."
+    traces = tuple(runs.values())
+    positions = target.positions(traces[0].time)
+    return animate(name, caption, title, traces, tuple(runs), FRONT, (positions,))

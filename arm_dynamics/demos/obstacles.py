@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from matplotlib.patches import Circle, Rectangle
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.kernels.cost import Cost
@@ -24,7 +25,7 @@ from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult, format_row
-from arm_dynamics.demos.outlines import box_outline, sphere_outline
+from arm_dynamics.demos.planar import View, animate
 from arm_dynamics.model.load import load_arm
 from arm_dynamics.simulation.trace import MotionRecord
 
@@ -39,13 +40,12 @@ objects:
   wall: {shape: box, size: [0.40, 0.04, 0.24], position: [0.55, 0, 0.1]}
   ball: {shape: sphere, radius: 0.07, position: [0.5, 0, 0.6]}
 """)
-STAY, PERIOD, DT = 2.0, 5e-3, 5e-4
+STAY, PERIOD, DT = 1.5, 5e-3, 5e-4
 """Time for each target, control period, time step of the plant [s]."""
 MARGIN, WEIGHT = 0.02, 1000.0
 """Gap [m] below which a pair costs, and the cost per meter."""
-AVOIDING, BLIND = "with gaps in the cost", "without"
-RATE, TAIL = 10, 200
-"""Frames per second of the animation, samples of the path in it."""
+AVOIDING, BLIND = "gaps in the cost", "no gaps in the cost"
+FRONT = View((1, 2), (-0.45, 0.45, -0.05, 0.85))
 Runs = dict[str, MotionRecord]
 
 
@@ -124,7 +124,7 @@ def plan_times(trace: MotionRecord) -> Vector:
 def show() -> DemoResult:
     """Draw distances from target and obstacles, and animate the motion."""
     runs = simulate()
-    return DemoResult(TITLE, (motion_figure(runs), animation(runs[AVOIDING])), key_figures(runs))
+    return DemoResult(TITLE, (motion_figure(runs), animation(runs)), key_figures(runs))
 
 
 def key_figures(runs: Runs) -> tuple[tuple[str, str], ...]:
@@ -158,41 +158,28 @@ def motion_figure(runs: Runs) -> DemoFigure:
         legend(axes)
     drawn.align_ylabels()
     caption = (
-        "Each 2 s the target changes to the other side of the wall. MPPI predicts 512 motions over"
-        " 0.6 s each 20 ms. Its cost adds what the gaps between obstacles and the spheres that"
-        " cover the links lack to the margin, and the same between links. Below: smallest distance"
-        " of the exact shapes. Without this cost the arm goes through the wall; the simulation has"
-        " no contact."
+        f"Each {STAY:g} s the target changes to the other side of the wall. MPPI predicts 512"
+        " motions over 0.6 s each 20 ms. Its cost adds what the gaps between obstacles and the"
+        " spheres that cover the links lack to the margin, and the same between links. Below:"
+        " smallest distance of the exact shapes. Without this cost the arm goes through the wall;"
+        " the simulation has no contact."
     )
     return DemoFigure("obstacles_motion", caption, drawn)
 
 
-@styled
-def animation(trace: MotionRecord) -> Animation:
-    """Animate the arm among the obstacles in real time."""
-    picture, ((axes,),) = figure(TITLE, 1, 1, 4.4, subplot_kw={"projection": "3d"})
+def animation(runs: Runs) -> Animation:
+    """Animate both runs between the wall and the ball, seen from the front."""
+    traces = tuple(runs.values())
+    caption = (
+        "Arm, obstacles, target (dot) and last second of the tool's path from the front, in real"
+        " time. The elbow passes behind the ball."
+    )
+    at = targets(traces[0].time)
+    moving = animate("obstacles", caption, TITLE, traces, tuple(runs), FRONT, (at,))
     wall, ball = SCENE["wall"], SCENE["ball"]
-    outlines = (wall, box_outline(wall.shape.size)), (ball, sphere_outline(*ball.shape.size))
-    for one, line in outlines:
-        axes.plot(*(line + one.position).T, color=PALETTE[4], linewidth=1.0)
-    (dot,) = axes.plot([], [], [], "o", color=PALETTE[2], markersize=7)
-    (path,) = axes.plot([], [], [], color=PALETTE[0], linewidth=1.2)
-    (links,) = axes.plot([], [], [], "o-", color=INK, markersize=4, linewidth=3)
-    axes.set(xlim=(-0.1, 0.8), ylim=(-0.4, 0.4), zlim=(0, 0.8), xlabel="x [m]", ylabel="y [m]")
-    axes.set(zlabel="z [m]", xticks=(0, 0.4, 0.8), yticks=(-0.4, 0, 0.4), zticks=(0, 0.4, 0.8))
-    axes.set_box_aspect((0.9, 0.8, 0.8), zoom=1.1)
-    axes.view_init(elev=24, azim=-35)
-    at, stride = targets(trace.time), round(1 / RATE / PERIOD)
-
-    def update(frame: int) -> None:
-        now = frame * stride
-        picture.suptitle(f"{TITLE}: t = {trace.time[now]:4.1f} s")
-        dot.set_data_3d(*at[now : now + 1].T)
-        path.set_data_3d(*trace.tool[max(0, now - TAIL) : now + 1].T)
-        links.set_data_3d(*trace.points[now].T)
-
-    update(0)
-    picture.canvas.draw()
-    picture.set_layout_engine("none")  # the layout is equal in all frames
-    caption = "Arm, obstacles, target (dot) and the last second of the tool's path, in real time."
-    return Animation("obstacles", caption, picture, update, (len(at) - 1) // stride + 1, RATE)
+    (_, width, height), (radius,) = wall.shape.size, ball.shape.size
+    corner = wall.position[1] - width / 2, wall.position[2] - height / 2
+    for axes in moving.figure.axes:
+        axes.add_patch(Rectangle(corner, width, height, color=FAINT))
+        axes.add_patch(Circle((ball.position[1], ball.position[2]), radius, color=FAINT))
+    return moving

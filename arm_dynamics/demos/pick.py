@@ -10,6 +10,7 @@ from time import monotonic
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from arm_dynamics.collision.self_collision import collision_shapes
 from arm_dynamics.core.arrays import FloatArray, Vector
@@ -20,7 +21,6 @@ from arm_dynamics.core.suggesting_parser import SuggestingParser
 from arm_dynamics.core.timing import Pacer
 from arm_dynamics.demos import registry
 from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult
-from arm_dynamics.demos.outlines import box_outline
 from arm_dynamics.demos.pick_and_place import (
     EDGE,
     FIXED_JAW,
@@ -190,6 +190,15 @@ def animation(record: PickRecord) -> Animation:
     caption = "Joints of the arm, collision geometry of hand and jaw, and the cube, in real time."
     frames = (record.motion.time.size - 1) // stride + 1
     return Animation("pick", caption, picture, update, frames, RATE)
+
+
+def box_outline(size: ArrayLike) -> FloatArray:
+    """Return a line (n, 3) [m] along the edges of a box with its center at the origin."""
+    x, y, z = np.asarray(size) / 2
+    ring = [(x, y), (-x, y), (-x, -y), (x, -y), (x, y)]
+    lower, upper = [(*p, -z) for p in ring], [(*p, z) for p in ring]
+    sides = [(-x, y, z), (-x, y, -z), (-x, -y, -z), (-x, -y, z), (x, -y, z), (x, -y, -z)]
+    return np.array([*lower, *upper, *sides])
 
 
 class JawBoxes:

@@ -113,7 +113,8 @@ def motion_figure(target: ToolTarget, runs: Runs) -> DemoFigure:
         f"Sides of {SIDE:g} m in {SIDE_TIME:g} s each, from rest to rest: {JOINT} would have to"
         " turn faster than its motor does at 12 V without load. Computed torque demands more than"
         " the supply has, lags, and recovers slowly. MPC (iLQR, motors in the prediction, voltages"
-        " within the supply) sees the target 0.2 s ahead, which computed torque does not. With a"
-        " smaller weight of the joint errors the wrist helps, at the expense of the orientation."
+        " within the supply) uses the target of the next 0.2 s, computed torque only the present"
+        " one. With a smaller weight of the joint errors the wrist helps, at the expense of the"
+        " orientation."
     )
     return DemoFigure("fast_square_motion", caption, drawn)

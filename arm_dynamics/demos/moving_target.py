@@ -111,9 +111,9 @@ def motion_figure(target: ToolTarget, runs: Runs) -> DemoFigure:
     caption = (
         "The target rests for 0.5 s and then runs on a circle of 80 mm, twice in 3 s. Each command"
         " acts 20 ms after the state that it answers. Computed torque with its default gains"
-        " oscillates; 0.7 times as fast it does not. MPC without the delay in its horizon"
-        " oscillates too. With the delay it plans from the state at which its commands act. MPC"
-        " sees the target 0.2 s ahead, computed torque does not. Distances below"
-        " 0.1 mm are drawn as 0.1 mm."
+        f" oscillates; with {SOFT:g} times the bandwidth it does not. MPC without the delay in its"
+        " horizon oscillates too. With the delay it plans from the state at which its commands act."
+        " MPC uses the target of the next 0.2 s, computed torque only the present one. Distances"
+        " below 0.1 mm are drawn as 0.1 mm."
     )
     return DemoFigure("moving_target_motion", caption, drawn)

@@ -49,7 +49,8 @@ DEMOS = {
         "arm_dynamics.demos.fast_square", "motors at 12 V: computed torque lags, MPC anticipates"
     ),
     "moving_target": Demo(
-        "arm_dynamics.demos.moving_target", "20 ms from state to command: MPC that predicts them"
+        "arm_dynamics.demos.moving_target",
+        "20 ms from state to command, in MPC or ignored",
     ),
     "puma560": Demo(
         "arm_dynamics.demos.puma560", "sliders command servos of limited speed", live=True

@@ -35,7 +35,7 @@ FRONT = View((1, 2), (-0.18, 0.18, 0.05, 0.41))
 PERIOD, DT, REST = 5e-3, 5e-4, 0.3
 """Control period, time step of the plant, and simulated time after the motion [s]."""
 PLAN_PERIOD, PERIODS = 0.01, 20
-"""Time between two plans [s], and their number of periods: a preview of 0.2 s."""
+"""Time between two plans [s], and their number of periods."""
 POSTURE_WEIGHT = 100.0
 """Cost of joint errors, which hold the orientation of the tool."""
 
@@ -73,7 +73,7 @@ def tracking(s: Any, p: Any) -> Any:
 
 
 class TrackingMpc(Mpc):
-    """MPC that sees the target over its horizon, with ``delay`` [s] in the prediction."""
+    """MPC with the target of the whole horizon, and with ``delay`` [s] in the prediction."""
 
     def __init__(
         self, target: ToolTarget, weight: float = POSTURE_WEIGHT, delay: float = 0.0

@@ -22,6 +22,7 @@ from arm_dynamics.control.trajectories.feasibility import solve_along
 from arm_dynamics.control.trajectories.joint_splines import spline_trajectory
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.compiled_math import squared
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.demos.demo_result import Animation
 from arm_dynamics.demos.planar import View, animate
@@ -68,8 +69,9 @@ class ToolTarget:
 
 def tracking(s: Any, p: Any) -> Any:
     """Return the cost of a stage: distance of the tool, joint errors, voltages."""
-    e, d = s.tool_position - p.target, s.q - p.posture
-    return 1e4 * (e @ e) + p.weight * (d @ d) + 1e-5 * (s.command @ s.command)
+    d = s.q - p.posture
+    distance = sum(squared(x) for x in s.tool_position - p.target)
+    return p.weight * (d @ d) + 1e4 * distance + 1e-5 * (s.command @ s.command)
 
 
 class TrackingMpc(Mpc):

@@ -7,7 +7,6 @@ The plain kernel advances the same motions under one constant command and record
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,15 +18,23 @@ from arms import panda
 from machine import machine
 
 from arm_dynamics import State, load_arm
-from arm_dynamics.batch import Cost, Horizon, Ilqr, Mppi, Planner
+from arm_dynamics.batch import Cost, Horizon, Ilqr, Mpc, Mppi, Planner
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.collision import Scene
 from arm_dynamics.collision.scene_files import parse_scene
 from arm_dynamics.collision.self_collision import SelfCollision
-from arm_dynamics.control import Lqr
+from arm_dynamics.control import (
+    Controller,
+    JointTrajectory,
+    Lqr,
+    build_gain_table,
+    simulate_closed_loop,
+)
+from arm_dynamics.control.lqr_design.lqr_gain import linear_dynamics, solve_riccati
 from arm_dynamics.core.state import Reference
-from arm_dynamics.dynamics import tool_pose
+from arm_dynamics.demos import swing_up
+from arm_dynamics.dynamics import gravity, tool_pose
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import Plant, maximum
 
@@ -39,10 +46,16 @@ objects:
   post: {shape: sphere, radius: 0.06, position: [0.35, 0.35, 0.25]}
   wall: {shape: box, size: [0.05, 0.5, 0.5], position: [0.75, 0.0, 0.25]}
 """
+STEP = np.array([0.5, 0.4, 0.9, 0.2])
+"""Reference of four_joint after a step [rad]."""
+RANGE = {"J2": (-0.6, 1.2), "J3": (0.2, 1.6), "J4": (-0.8, 1.0)}
+"""Range of its gain table and of its random starts [rad]."""
+LIMITS = (5.0, 15.0, 9.0, 3.0)
+"""Effort limits of the weak four_joint [N·m], just above its gravity torques."""
+PAYLOAD = 0.2
+"""Payload that no model contains [kg]."""
 MARGIN = 0.03
 """Gap [m] below which the cost of reaching rises."""
-UP = np.array([math.pi / 2, 0.0])
-"""Upright configuration of two_link."""
 
 
 def reach(s: Any, p: Any) -> Any:
@@ -117,30 +130,11 @@ def print_times() -> None:
         timed("iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
 
 
-def upright_planner(arm: ArmModel) -> Planner:
-    """Return a planner of the swing-up of two_link."""
-
-    def error(s: Any) -> Any:
-        return 2 - math.cos(s.q[0] - UP[0]) - math.cos(s.q[1])
-
-    def running(s: Any, p: Any) -> Any:
-        energy = (s.kinetic_energy + s.potential_energy) / p.energy - 1
-        return error(s) + 0.01 * (s.v @ s.v) + 1e-3 * (s.command @ s.command) + 10 * energy**2
-
-    def terminal(s: Any, p: Any) -> Any:
-        return 100 * error(s) + 3 * (s.v @ s.v)
-
-    cost = Cost(running, terminal, {"energy": 19.62})
-    return Planner(arm, cost, Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
-
-
 def print_upright(starts: int = 100) -> None:
     """Print how many random starts of two_link end upright, by iLQR and by an LQR."""
-    arm = load_arm("two_link")
-    limits = zip(arm.joints, (9.81, 2.45), strict=True)
-    arm = replace(arm, joints=tuple(replace(joint, effort=limit) for joint, limit in limits))
-    planner, lqr, plant = upright_planner(arm), Lqr(arm), Plant(arm)
-    reference = Reference.hold(UP)
+    arm = swing_up.weak_arm()
+    planner, lqr, plant = swing_up.planner(arm), Lqr(arm), Plant(arm)
+    reference = Reference.hold(swing_up.UP)
 
     def planned(state: State) -> Any:
         if round(state.time / 0.01) % 4 == 0:
@@ -158,13 +152,87 @@ def print_upright(starts: int = 100) -> None:
             state, since = State.of(random.uniform(-np.pi, np.pi, 2), random.uniform(-1, 1, 2)), 0.0
             while state.time < 10:
                 state = plant.step(state, controller(state), 0.01)
-                error = (state.q - UP + np.pi) % (2 * np.pi) - np.pi
+                error = (state.q - swing_up.UP + np.pi) % (2 * np.pi) - np.pi
                 since = since if np.abs(error).max() < 0.1 else state.time
             upright += since < 9
             times.append(since)
         done = [t for t in times if t < 9]
         spent = f"{np.median(done):.1f}, {max(done):.1f}" if done else "-"
         print(f"| {name} | {upright} of {starts} | {spent} |")
+
+
+def regulation(s: Any, p: Any) -> Any:
+    """Cost of LQR of four_joint in a period: Q = diag(100, 1), R = 1."""
+    e, u = s.q - p.target, s.command - p.hold
+    return p.period * (100 * (e @ e) + s.v @ s.v + u @ u)
+
+
+def regulated(s: Any, p: Any) -> Any:
+    """Terminal cost of ``regulation``: that of LQR from there on."""
+    x = np.concatenate([s.q - p.target, s.v])
+    return x @ (p.riccati @ x)
+
+
+def regulators(model: ArmModel) -> dict[str, Controller]:
+    """Return LQR, LQR with a gain table and MPC of four_joint."""
+    weights = {"position_weight": 100.0, "velocity_weight": 1.0, "effort_weight": 1.0}
+    lqr, table = (Lqr(model, dict.fromkeys(model.joint_names, weights)) for _ in range(2))
+    axes = {name: (*limits, 7) for name, limits in RANGE.items()}
+    table.set_gain_table(build_gain_table(model, table.weights, axes))
+    A, B = linear_dynamics(model, STEP)
+    horizon = Horizon(50, 0.02, 4)
+    parameters = {
+        "target": STEP, "hold": gravity(model, STEP), "period": horizon.period,
+        "riccati": solve_riccati(A, B @ B.T, np.diag([100.0] * 4 + [1.0] * 4)),
+    }  # fmt: skip
+    planner = Planner(model, Cost(regulation, regulated, parameters), Ilqr(3), horizon)
+    return {"LQR": lqr, "gain table": table, "MPC": Mpc(planner)}
+
+
+def step_cost(arm: ArmModel, controller: Controller, start: Any) -> float:
+    """Return the cost ∫ (100 e² + v² + (tau - g)²) dt of a step to STEP in 3 s."""
+    trace = simulate_closed_loop(
+        arm, controller, JointTrajectory.hold(STEP), State.of(start), seconds=3.0, period=2e-3,
+        dt=1e-3,
+    )  # fmt: skip
+    error, effort = trace.q - STEP, trace.tau - gravity(controller.arm, STEP)
+    total = 100 * error**2 + trace.v**2 + effort**2
+    return float(trace.work(total.sum(axis=1))[-1])
+
+
+def print_regulation(count: int = 8) -> None:
+    """Print the costs of steps of four_joint, and the times of an update and of a plan."""
+    arm, random = load_arm("four_joint"), np.random.default_rng(1)
+    pairs = zip(arm.joints, LIMITS, strict=True)
+    weak = replace(arm, joints=tuple(replace(joint, effort=limit) for joint, limit in pairs))
+    low, high = np.array([(-1.5, 1.5), *RANGE.values()]).T
+    far = random.uniform(low, high, (count, 4))
+    near = STEP + random.uniform(-0.05, 0.05, (count, 4))
+    for name, plant, model, starts in (
+        ("start within 0.05 rad", arm, arm, near),
+        ("random start", arm, arm, far),
+        ("random start, small effort limits", weak, weak, far),
+        (f"random start, {PAYLOAD:g} kg not modeled", arm.with_payload(PAYLOAD), arm, far),
+    ):
+        means = [
+            np.mean([step_cost(plant, controller, start) for start in starts])
+            for controller in regulators(model).values()
+        ]
+        print(f"| {name} | {' | '.join(f'{mean:.3g}' for mean in means)} |")
+    times = [update_time(controller, far[0]) for controller in regulators(arm).values()]
+    print(f"| update, median [µs] | {' | '.join(f'{1e6 * time:.1f}' for time in times)} |")
+
+
+def update_time(controller: Controller, q: Any) -> float:
+    """Return the median time of an update [s], of MPC with a plan in each."""
+    controller.reset(State.of(q))
+    period = controller.planner.horizon.period if isinstance(controller, Mpc) else 2e-3
+    times = []
+    for k in range(REPETITIONS):
+        state, start = State.of(q, time=k * period), perf_counter()
+        controller.update(state, Reference.hold(STEP), period)
+        times.append(perf_counter() - start)
+    return float(np.median(times))
 
 
 def print_reaching(goals: int = 100) -> None:
@@ -220,6 +288,8 @@ def main() -> None:
     print_times()
     print("\n| controller | upright | time: median, largest [s] |\n|---|---|---|")
     print_upright()
+    print("\n| four_joint, mean cost of 8 steps | LQR | gain table | MPC |\n|---|---|---|---|")
+    print_regulation()
     print(
         "\n| precision | plan, p50 [ms] | p99 [ms] | states in contact | error, median [mm] |"
         " largest [mm] |\n|---|---|---|---|---|---|"

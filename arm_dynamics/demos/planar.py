@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
-from arm_dynamics.core.arrays import FloatArray
+from arm_dynamics.core.arrays import FloatArray, Matrix
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.demos.demo_result import Animation
 from arm_dynamics.simulation.trace import MotionRecord
@@ -19,6 +20,16 @@ RATE = 20
 """Frames per second of an animation in real time."""
 TAIL = 1.0
 """Length [s] of the tip's path behind an animated arm."""
+
+
+class View(NamedTuple):
+    """Axes of an animation: two of x, y, z, and their limits (from, to, from, to) [m]."""
+
+    plane: tuple[int, int]
+    limits: tuple[float, float, float, float]
+
+
+SIDE = View((0, 2), (-3.2, 3.2, -3.2, 1.4))
 
 
 def plane(trace: MotionRecord) -> FloatArray:
@@ -43,7 +54,13 @@ def snapshots(axes: Axes, trace: MotionRecord, every: float, until: float) -> No
 
 @styled
 def animate(
-    name: str, caption: str, title: str, traces: Sequence[MotionRecord], titles: Sequence[str]
+    name: str,
+    caption: str,
+    title: str,
+    traces: Sequence[MotionRecord],
+    titles: Sequence[str],
+    view: View = SIDE,
+    targets: Sequence[Matrix] = (),
 ) -> Animation:
     """Return an animation of the arms next to each other, with the last second of the tip's path.
 
@@ -55,6 +72,10 @@ def animate(
         Motions with equal times.
     titles : sequence of str
         Titles of the motions.
+    view : View
+        Plane and limits of the axes.
+    targets : sequence of (n, 3) arrays
+        Positions of targets at the same times [m].
 
     """
     drawn, grid = figure(title, 1, len(traces), 3.6)
@@ -64,8 +85,9 @@ def animate(
         (arm,) = axes.plot([], [], "o-", color=INK, markersize=7, linewidth=3.5)
         lines.append((arm, path))
         axes.set_title(text)
-        label(axes, "x [m]", "z [m]")
-        axes.set(xlim=(-3.2, 3.2), ylim=(-3.2, 1.4), aspect="equal")
+        label(axes, *(f"{'xyz'[k]} [m]" for k in view.plane))
+        axes.set(xlim=view.limits[:2], ylim=view.limits[2:], aspect="equal")
+    dots = [(*axes.plot([], [], "o", color=PALETTE[2]), at) for axes in grid[0] for at in targets]
     time = traces[0].time
     stride, tail = round(1 / RATE / time[1]), round(TAIL / time[1])
 
@@ -73,9 +95,11 @@ def animate(
         now = frame * stride
         drawn.suptitle(f"{title}: t = {time[now]:5.2f} s")
         for trace, (arm, path) in zip(traces, lines, strict=True):
-            points = plane(trace)
+            points = trace.points[:, :, view.plane]
             arm.set_data(*points[now].T)
             path.set_data(*points[max(0, now - tail) : now + 1, -1].T)
+        for dot, at in dots:
+            dot.set_data(*at[now : now + 1, view.plane].T)
 
     update(0)
     drawn.canvas.draw()

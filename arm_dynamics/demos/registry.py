@@ -39,6 +39,19 @@ DEMOS = {
         "arm_dynamics.demos.three_link", "free fall without and with friction, animated"
     ),
     "pick": Demo("arm_dynamics.demos.pick", "SO-101 picks a cube and puts it down", live=True),
+    "swing_up": Demo(
+        "arm_dynamics.demos.swing_up", "half of the gravity torque: iLQR swings up, LQR does not"
+    ),
+    "obstacles": Demo(
+        "arm_dynamics.demos.obstacles", "a wall and a ball between the targets: MPPI"
+    ),
+    "fast_square": Demo(
+        "arm_dynamics.demos.fast_square", "motors at 12 V: computed torque lags, MPC anticipates"
+    ),
+    "moving_target": Demo(
+        "arm_dynamics.demos.moving_target",
+        "20 ms from state to command, in MPC or ignored",
+    ),
     "puma560": Demo(
         "arm_dynamics.demos.puma560", "sliders command servos of limited speed", live=True
     ),

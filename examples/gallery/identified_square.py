@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from five_dof_task import upright_square
 
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
 from arm_dynamics.control.controllers.computed_torque import ComputedTorque
@@ -18,6 +17,7 @@ from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.figure_style import INK, PALETTE, figure, heading, label, legend, styled
 from arm_dynamics.core.state import State
 from arm_dynamics.demos.demo_result import DemoFigure, DemoResult, format_row
+from arm_dynamics.demos.square import upright_square
 from arm_dynamics.identification.efforts.arm_identification import Identification, compare, identify
 from arm_dynamics.identification.efforts.effort_prediction import Prediction
 from arm_dynamics.identification.excitation.excitation_search import excite

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dis import get_instructions
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -319,8 +320,8 @@ def _on_symbols(value: Any, module: str | None = "") -> Any:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield the global names of ``code`` and of the comprehensions in it."""
-    yield from code.co_names
+    """Yield the globals of ``code`` and of the comprehensions in it; no names of attributes."""
+    yield from (x.argval for x in get_instructions(code) if x.opname == "LOAD_GLOBAL")
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)

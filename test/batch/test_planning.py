@@ -36,7 +36,7 @@ from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.demos import swing_up
 from arm_dynamics.dynamics import kinetic_energy
 from arm_dynamics.hardware import SimulationDriver
-from arm_dynamics.simulation import Simulation, maximum
+from arm_dynamics.simulation import Simulation, maximum, squared
 from arm_dynamics.simulation.plant import Plant
 
 NOISE = {"noise": 1.0, "samples": 64, "knots": 4}
@@ -586,3 +586,25 @@ def test_no_plan_compiles(two_link, method, monkeypatch):
     assert (len(states), planner.plan) == (1, None)
     planner.update(State.of([0.3, -0.2]))
     assert [len(function.signatures) for function in functions] == before
+
+
+def test_squared_terms_have_the_gauss_newton_form():
+    """2 ∇x ∇xᵀ instead of the exact derivative 2 ∇x ∇xᵀ + 2 x ∇²x; values and gradients agree."""
+
+    def exact(s, p):
+        return (s.q[0] ** 2 - 3.0) ** 2 + s.command @ s.command
+
+    def least_squares(s, p):
+        return squared(s.q[0] ** 2 - 3.0) + s.command @ s.command
+
+    arm, found = load_arm("two_link"), []
+    for function in (exact, least_squares):
+        planner = Planner(arm, Cost(function), Ilqr(1), Horizon(4, 0.02, 2))
+        planner.update(State.of([0.5, 0.0]))
+        gradients, hessians = planner.local_model.costs
+        found.append((gradients[0].copy(), hessians[0].copy()))
+    (gradient, hessian), (same, newton) = found
+    np.testing.assert_allclose(same, gradient, rtol=1e-12)
+    assert newton[0, 0] > 1.0  # 8 q², of (q² - 3)² exactly 12 q² - 12
+    assert hessian[0, 0] == pytest.approx(1.5 * newton[0, 0] - 12, rel=1e-9)
+    np.testing.assert_allclose(newton[1:, 1:], hessian[1:, 1:], atol=1e-12)

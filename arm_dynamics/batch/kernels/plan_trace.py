@@ -25,7 +25,13 @@ from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.plan_spec import PlanSpec
 from arm_dynamics.batch.kernels.step_trace import StepTrace, SymbolRows, TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import input_symbols, vector
-from arm_dynamics.batch.kernels.symbolic_math import Symbol, SymbolVector, clip, traced
+from arm_dynamics.batch.kernels.symbolic_math import (
+    Symbol,
+    SymbolVector,
+    clip,
+    recorded_residuals,
+    traced,
+)
 from arm_dynamics.batch.kernels.symbolic_rigid_body import Chain
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.bodies import bodies
@@ -63,9 +69,11 @@ def plan_functions(arm: ArmModel, spec: PlanSpec) -> tuple[TracedFunction, ...]:
         names = (*STAGE, "parameter", "cost")
         rows = input_symbols({x: sizes[x] for x in names})
         value = rows["cost"][0]
-        if cost is not None:
-            value = value + traced_cost(arm, spec, cost, rows)
-        purpose = f"Cost of a {'period' if name == 'score' else 'last stage'}."
+        with recorded_residuals(replace=False) as residuals:
+            if cost is not None:
+                value = value + traced_cost(arm, spec, cost, rows)
+        stage = "period" if name == "score" else "last stage"
+        purpose = f"Cost of a {stage}, with {len(residuals)} squared residuals."
         functions.append(TracedFunction.of(name, purpose, rows, {"cost": [value]}))
     return tuple(functions)
 
@@ -125,5 +133,5 @@ def plan_fingerprint(arm: ArmModel, spec: PlanSpec) -> str:
         ]
         emitter = Emitter({(k, i): f"i{k}_{i}" for k, i in entries}, {})
         emitter.emit(traced_function)
-        texts.append(repr((emitter.lines, emitter.constants, emitter.outputs)))
+        texts.append(repr((function.purpose, emitter.lines, emitter.constants, emitter.outputs)))
     return hashlib.sha256("".join(texts).encode()).hexdigest()

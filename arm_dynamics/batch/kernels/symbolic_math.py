@@ -196,23 +196,29 @@ def sign(x: Any) -> Any:
 
 
 def squared(x: Any) -> Any:
-    """Return x²; within ``recorded_residuals`` that of a symbol r in place of x."""
-    residuals = _RESIDUALS.get()
-    if residuals is None or not isinstance(x, Symbol):
+    """Return x²; within ``recorded_residuals`` x is noted, and a symbol r takes its place."""
+    recorded = _RESIDUALS.get()
+    if recorded is None or not isinstance(x, Symbol):
         return x * x
-    r = Symbol(ca.SX.sym(f"r{len(residuals)}"))
+    residuals, replace = recorded
+    r = Symbol(ca.SX.sym(f"r{len(residuals)}")) if replace else x
     residuals.append((r.sx, x.sx))
     return r * r
 
 
-_RESIDUALS: ContextVar[list[tuple[SX, SX]] | None] = ContextVar("residuals", default=None)
+_RESIDUALS: ContextVar[tuple[list[tuple[SX, SX]], bool] | None] = ContextVar(
+    "residuals", default=None
+)
 
 
 @contextmanager
-def recorded_residuals() -> Iterator[list[tuple[SX, SX]]]:
-    """Return the symbols r and their expressions x of all ``squared(x)`` that are traced."""
+def recorded_residuals(replace: bool = True) -> Iterator[list[tuple[SX, SX]]]:
+    """Return the symbols r and their expressions x of all ``squared(x)`` that are traced.
+
+    r is x itself unless it is replaced.
+    """
     residuals: list[tuple[SX, SX]] = []
-    token = _RESIDUALS.set(residuals)
+    token = _RESIDUALS.set((residuals, replace))
     try:
         yield residuals
     finally:

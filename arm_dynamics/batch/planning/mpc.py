@@ -146,7 +146,10 @@ class Mpc(Controller):
         return self.planner.command(state, plan)
 
     def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
-        """Return the parameters of the cost of the next plan; others have their first values."""
+        """Return the parameters of the cost of the next plan, others with their first values.
+
+        Without any, the parameters stay.
+        """
         del state
         return {} if self._references is None else self._references(reference, self.times)
 
@@ -156,7 +159,8 @@ class Mpc(Controller):
         if self._running is not None:
             self.late += 1
             return
-        self.planner.set_parameters(self.cost_parameters(state, reference))
+        if changes := self.cost_parameters(state, reference):
+            self.planner.set_parameters(changes)
         pending = self._pending(state.time)
         if self._pool is None or self._plan is None:  # the first one is waited for
             done: Future[Plan] = Future()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from arms import panda
-from machine import machine
+from tables import Table, table
 
 from arm_dynamics import State, load_arm
 from arm_dynamics.batch import Cost, Horizon, Ilqr, Mppi, Planner
@@ -78,7 +78,9 @@ def plain_rate(arm: ArmModel, precision: str) -> float:
     return SAMPLES * PERIODS / float(np.median(times))
 
 
-def timed(name: str, arm: ArmModel, planner: Planner, state: State, plain: float) -> None:
+def timed(
+    printed: Table, name: str, arm: ArmModel, planner: Planner, state: State, plain: float
+) -> None:
     """Print the time of a plan, of its predictions only, and their rate relative to the kernel."""
     whole, predictions = [], []
     for k in range(REPETITIONS):
@@ -90,16 +92,14 @@ def timed(name: str, arm: ArmModel, planner: Planner, state: State, plain: float
         predictions.append(perf_counter() - start)
     rate = planner.kernel.samples * planner.horizon.periods / float(np.median(predictions))
     p50, p99 = 1e3 * np.percentile(whole[20:], [50, 99])
-    print(
-        f"| {arm.name}, {name} | {p50:.2f} | {p99:.2f} | {1e3 * np.median(predictions):.2f} |"
-        f" {rate / 1e6:.1f} | {rate / plain:.2f} |"
-    )
+    printed.row(
+        f"{arm.name}, {name}", f"{p50:.2f}", f"{p99:.2f}", f"{1e3 * np.median(predictions):.2f}",
+        f"{rate / 1e6:.1f}", f"{rate / plain:.2f}",
+    )  # fmt: skip
 
 
-def print_times() -> None:
+def print_times(printed: Table) -> None:
     """Print the times of plans of five_dof and the Panda."""
-    print("| arm, method | plan, p50 [ms] | p99 [ms] | predictions [ms] | M steps/s | of plain |")
-    print("|---|---|---|---|---|---|")
     for make in (lambda: load_arm("five_dof"), panda):
         arm = make()
         state = State.of(arm.configuration("initial"))
@@ -112,9 +112,9 @@ def print_times() -> None:
                     arm, cost, Mppi(1e-3, samples=SAMPLES, knots=6), Horizon(PERIODS, 0.002, 1),
                     policy=policy, precision=precision,
                 )  # fmt: skip
-                timed(f"MPPI, {text}, {precision}", arm, planner, state, plain)
+                timed(printed, f"MPPI, {text}, {precision}", arm, planner, state, plain)
         planner = Planner(arm, cost, Ilqr(), Horizon(50, 0.002, 1), policy="gravity")
-        timed("iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
+        timed(printed, "iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
 
 
 def upright_planner(arm: ArmModel) -> Planner:
@@ -134,7 +134,7 @@ def upright_planner(arm: ArmModel) -> Planner:
     return Planner(arm, cost, Ilqr(3, noise=1.0), Horizon(50, 0.04, 4))
 
 
-def print_upright(starts: int = 100) -> None:
+def print_upright(printed: Table, starts: int = 100) -> None:
     """Print how many random starts of two_link end upright, by iLQR and by an LQR."""
     arm = load_arm("two_link")
     limits = zip(arm.joints, (9.81, 2.45), strict=True)
@@ -164,10 +164,10 @@ def print_upright(starts: int = 100) -> None:
             times.append(since)
         done = [t for t in times if t < 9]
         spent = f"{np.median(done):.1f}, {max(done):.1f}" if done else "-"
-        print(f"| {name} | {upright} of {starts} | {spent} |")
+        printed.row(name, f"{upright} of {starts}", spent)
 
 
-def print_reaching(goals: int = 100) -> None:
+def print_reaching(printed: Table, goals: int = 100) -> None:
     """Print errors and contacts of the Panda that reaches random targets among obstacles."""
     arm, scene = panda(), parse_scene(OBSTACLES)
     state, random = State.of(arm.configuration("initial")), np.random.default_rng(1)
@@ -191,10 +191,10 @@ def print_reaching(goals: int = 100) -> None:
                     contacts += checks.find(state.q) is not None
             errors.append(float(np.linalg.norm(tool_pose(arm, state.q)[0] - target)))
         p50, p99 = 1e3 * np.percentile(times[20:], [50, 99])
-        print(
-            f"| {precision} | {p50:.2f} | {p99:.2f} | {contacts} of {1000 * goals} |"
-            f" {1e3 * np.median(errors):.1f} | {1e3 * max(errors):.1f} |"
-        )
+        printed.row(
+            precision, f"{p50:.2f}", f"{p99:.2f}", f"{contacts} of {1000 * goals}",
+            f"{1e3 * np.median(errors):.1f}", f"{1e3 * max(errors):.1f}",
+        )  # fmt: skip
 
 
 def random_targets(scene: Scene, random: np.random.Generator, count: int) -> list[Any]:
@@ -216,15 +216,12 @@ def random_targets(scene: Scene, random: np.random.Generator, count: int) -> lis
 def main() -> None:
     """Print all tables."""
     warnings.simplefilter("ignore")
-    print(machine())
-    print_times()
-    print("\n| controller | upright | time: median, largest [s] |\n|---|---|---|")
-    print_upright()
-    print(
-        "\n| precision | plan, p50 [ms] | p99 [ms] | states in contact | error, median [mm] |"
-        " largest [mm] |\n|---|---|---|---|---|---|"
-    )
-    print_reaching()
+    with table("plans") as printed:
+        print_times(printed)
+    with table("swing-up") as printed:
+        print_upright(printed)
+    with table("reaching") as printed:
+        print_reaching(printed)
 
 
 if __name__ == "__main__":

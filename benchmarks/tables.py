@@ -36,6 +36,14 @@ COLUMNS = {
         "precision", "plan, p50 [ms]", "p99 [ms]", "states in contact", "error, median [mm]",
         "largest [mm]",
     ),
+    "budget": (
+        "arm", "samples", "periods", "plans/s, one core", "all cores", "cost",
+        "error, median [mm]",
+    ),
+    "planners": (
+        "planner", "plan, one core [ms]", "all cores [ms]", "M steps/s, one core", "cost",
+        "error, median [mm]", "cost, late plans", "error, median [mm]",
+    ),
     "controllers": ("controller", "five_dof", "Puma 560", "Panda"),
     "collisions": (
         "arm", "pairs of shapes", "check of a cycle: median, mean, p99 [µs]", "all distances [µs]",

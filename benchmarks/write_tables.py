@@ -15,7 +15,7 @@ from pathlib import Path
 from tables import replaced
 
 BENCHMARKS = (
-    "step", "rollout", "environments", "planning", "gain_search", "control",
+    "step", "rollout", "environments", "planning", "reaching", "gain_search", "control",
     "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
     "ros_loop",
 )  # fmt: skip

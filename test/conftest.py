@@ -63,12 +63,19 @@ JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link=
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ros/ and the cases beyond ``quick``; run files that take long first."""
+    """Mark the tests of ros/, and as slow cases beyond ``quick`` and arms beyond ``kernels``.
+
+    Files that take long run first.
+    """
     cases = Counter()
     for item in items:
         if item.path.parent == ROS:
             item.add_marker(pytest.mark.ros)
         quick = item.get_closest_marker("quick")
+        kernels = item.get_closest_marker("kernels")
+        if kernels and item.callspec.params.get("name", *kernels.args) not in kernels.args:
+            item.add_marker(pytest.mark.slow)
+            continue
         test = item.nodeid.partition("[")[0]
         cases[test] += 1
         if quick is not None and cases[test] > quick.args[0]:

@@ -106,6 +106,7 @@ class ControlLoop:
         self.collision_avoidance: CollisionAvoidance | None = None
         if self_collision:
             self.use_scene(scene)
+        self._prepare(controller)
         self._contact_stop = -1
         """Number of the trajectory that stops the arm before a contact."""
         self.restart_count = 0
@@ -285,6 +286,8 @@ class ControlLoop:
         before = self.collision_avoidance
         if before is None or not scene.differs_in_poses_only(before.scene):
             self.collision_avoidance = CollisionAvoidance(self.arm, scene=scene)
+            for controller in {self.controller, self.newest_controller}:
+                controller.use_scene(scene)
 
     def restart(self, state: State) -> None:
         """Reset the controller and hold the configuration of ``state``.
@@ -322,7 +325,14 @@ class ControlLoop:
         """
         if self.driver.timing is not None:
             self.gain_scaling.check(controller)
+        self._prepare(controller)
         self._active.request_switch(controller)
+
+    def _prepare(self, controller: Controller) -> None:
+        """Pass on what a controller may use in addition to state and reference."""
+        controller.follow_references(self.reference_generator.at)
+        if self.collision_avoidance is not None:
+            controller.use_scene(self.collision_avoidance.scene)
 
     def _switch(self, state: State) -> None:
         try:

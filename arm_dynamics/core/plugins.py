@@ -36,6 +36,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "velocity_pid": "arm_dynamics.control.controllers.velocity_pid:VelocityPid",
         "computed_torque": "arm_dynamics.control.controllers.computed_torque:ComputedTorque",
         "lqr": "arm_dynamics.control.controllers.lqr:Lqr",
+        "mpc": "arm_dynamics.batch.planning.joint_mpc:JointMpc",
         "resolved_rate": "arm_dynamics.control.controllers.resolved_rate:ResolvedRate",
         "task_space": "arm_dynamics.control.controllers.task_space:TaskSpace",
         "impedance": "arm_dynamics.control.controllers.impedance:Impedance",

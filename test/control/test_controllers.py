@@ -15,11 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arm_dynamics import Plant, load_arm
+from arm_dynamics.batch.planning.joint_mpc import JointMpc
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.controllers.position import PositionController
 from arm_dynamics.core import plugins, resources
-from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.core.errors import CommandRejected, InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.model.model_error import with_model_error
@@ -144,9 +145,11 @@ def test_anti_windup(kind):
 
 # The contract ---------------------------------------------------------------------------------
 
-CONTROLLERS = [
-    plugins.load_class("controllers", name) for name in plugins.registered_names("controllers")
-]
+CONTROLLERS = {
+    name: plugins.load_class("controllers", name)
+    for name in plugins.registered_names("controllers")
+}
+COMPILES = {"mpc": [pytest.mark.kernels("five_dof")]}
 ARMS = resources.resource_names("urdf", ".urdf")
 WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}
 WRONG_ARMS = [*((name, None) for name in ARMS), ("five_dof", 0), ("four_joint", 1)]
@@ -202,7 +205,9 @@ def test_compiled_control_laws_equal_their_functions_in_python():
         np.testing.assert_allclose(values, in_python[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", CONTROLLERS, ids=plugins.registered_names("controllers"))
+@pytest.mark.parametrize(
+    "kind", [pytest.param(c, id=x, marks=COMPILES.get(x, ())) for x, c in CONTROLLERS.items()]
+)
 class TestContract:
     def test_at_rest_on_the_reference_the_effort_is_the_gravity_torque(self, kind):
         controller, q = started(kind, FLAT), FLAT.configuration("initial")
@@ -217,7 +222,11 @@ class TestContract:
         limit = [actuator.command_limit(kind.interface) for actuator in arm.actuators]
         controller = started(kind, arm)
         for k, step in enumerate((0.0, dt, dt)):
-            command = controller.update(at(q, v, k * dt), Reference(goal, v, q), step)
+            try:
+                command = controller.update(at(q, v, k * dt), Reference(goal, v, q), step)
+            except CommandRejected:
+                assert kind is JointMpc  # no predicted motion is finite from there
+                continue
             assert np.isfinite(command.value).all()
             assert (np.abs(command.value) <= limit).all()
             assert command.value.shape == (5,)
@@ -235,7 +244,11 @@ class TestContract:
         controller, rest = started(kind, arm), at(arm.configuration("initial"))
         limit = [actuator.command_limit(kind.interface) for actuator in arm.actuators]
         for k in range(3):
-            value = controller.update(at(q, v, k * dt), Reference(*goal), dt).value
+            try:
+                value = controller.update(at(q, v, k * dt), Reference(*goal), dt).value
+            except CommandRejected:
+                assert kind is JointMpc
+                continue
             assert np.isfinite(value).all()
             assert (np.abs(value) <= limit).all()
         controller.reset(State.of(q, v, goal[0]))
@@ -392,7 +405,7 @@ class TestContract:
             controller = started(kind, weak, gains)
             for k in range(before + 200):
                 goal = Reference.hold(q + 0.3 if k < before else q - 0.3)
-                value = controller.update(at(q), goal, 0.01).value
+                value = controller.update(at(q, time=0.01 * k), goal, 0.01).value
             ends.append(value)
         held = np.abs(ends[1]) == weak.effort_limit
         assert held.any() or kind.interface == "position" or ignores_reference(kind, weak)

@@ -215,6 +215,77 @@ def test_a_stiff_end_stop_and_a_wall_stop_an_arm_at_the_same_configuration():
     )
 
 
+def pressing_slide(mu=0.0, **slide):
+    """Return a slide along x with a limit at 0.1 m, with one along z with a ball on a ground."""
+    urdf = chain_urdf(
+        {"kind": "prismatic", "axis": "1 0 0", "upper": 0.1, "friction": slide.pop("friction", 0)},
+        {"kind": "prismatic", "axis": "0 0 1"},
+    ).replace('<link name="J2_link">', f'<link name="J2_link">{TIP}')
+    arm = parse_arm(urdf).with_joint("J1", **slide).with_gravity((0, 0, 0))
+    data = arm.model.createData()
+    pin.forwardKinematics(arm.model, data, np.zeros(2))
+    height = data.oMi[2].translation[2] - 0.02
+    ground = SceneObject("ground", Shape("ground", ()), np.array([0, 0, height]), friction=mu)
+    return arm, ContactPlant(arm, Scene([ground]))
+
+
+def test_an_end_stop_in_contact_is_the_spring_damper_of_the_plant():
+    """Motion into the limit at 0.163 s, while the stop pushes: the order of the step, and F / k."""
+    arm, plant = pressing_slide(stop_stiffness=2e3, stop_damping=40.0)
+    start, effort = State.of([0.0, 0.0], [0.5, 0.0]), np.array([3.0, -5.0])
+    exact = Plant(arm, "rk4").step(start, Command("effort", effort), 1e-5, 19_000)
+    errors = []
+    for dt, steps in ((2e-4, 950), (1e-4, 1900)):
+        after = plant.step(start, Command("effort", effort), dt, steps)
+        errors.append(abs(after.q[0] - exact.q[0]))
+        assert after.contacts.force_on("ground")[2] == pytest.approx(-5.0, abs=1e-9)
+    assert errors[0] / errors[1] == pytest.approx(2, abs=0.3), errors
+    assert errors[1] < 3e-5
+    rest = plant.step(start, Command("effort", effort), DT, 5000)
+    assert rest.q[0] == pytest.approx(0.1 + 3.0 / 2e3, abs=1e-12)
+
+
+@pytest.mark.parametrize("stiffness", [2e5, 1e8])
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_stiff_end_stops_need_no_small_time_step_in_contact(stiffness, friction):
+    """The joint rests at F / k, within the friction of joint and ground, without a rebound."""
+    damping = 2 * np.sqrt(2.0 * stiffness)  # critical: both links have 2 kg
+    _, plant = pressing_slide(
+        0.5, stop_stiffness=stiffness, stop_damping=damping, friction=friction
+    )
+    state, effort = State.of([0.0, 0.0], [1.0, 0.0]), Command("effort", np.array([9.0, -5.0]))
+    furthest = -np.inf
+    for _ in range(500):
+        state = plant.step(state, effort, DT)
+        furthest = max(furthest, state.q[0])
+        assert state.contacts.converged
+    np.testing.assert_allclose(state.v, 0, atol=1e-9)
+    held = (state.q[0] - 0.1) * stiffness
+    assert abs(held - 9.0) <= friction + 5.0 * np.sqrt(0.8 * 0.5) + 1e-9 * stiffness
+    assert furthest - 0.1 < 2.0 / np.sqrt(stiffness)
+
+
+def test_a_cube_leaves_a_slide_that_meets_its_end_stop():
+    """The slide pushes the cube at its speed; at the limit the cube keeps the velocity."""
+    urdf = chain_urdf({"kind": "prismatic", "axis": "1 0 0", "upper": 0.1}).replace(
+        '<link name="J1_link">', f'<link name="J1_link">{BOX}'
+    )
+    arm = parse_arm(urdf).with_joint("J1", stop_stiffness=1e5, stop_damping=450.0)
+    arm = arm.with_gravity((0, 0, 0))
+    data = arm.model.createData()
+    pin.forwardKinematics(arm.model, data, np.zeros(1))
+    place = data.oMi[1].translation + np.array([0.15, 0, 0])
+    cube = SceneObject("cube", Shape("box", (0.1,) * 3), place, mass=0.5, friction=0.0)
+    plant, none = ContactPlant(arm, Scene([cube])), Command("effort", np.zeros(1))
+    state = plant.step(State.of([0.0], [0.6]), none, DT)
+    speed = state.v[0]
+    assert state.bodies.velocity[0, 0] == pytest.approx(speed, rel=1e-12)
+    assert 0.0 < speed < 0.6
+    after = plant.step(state, none, DT, 400)
+    assert after.q[0] < 0.1 + 1e-3
+    assert after.bodies.velocity[0, 0] == pytest.approx(speed, rel=1e-9)
+
+
 def test_a_link_that_cannot_leave_a_contact_does_not_disturb_the_others():
     """A joint about the vertical does not move its link out of the ground; a cube rests on it."""
     urdf = chain_urdf({"axis": "0 0 1"})

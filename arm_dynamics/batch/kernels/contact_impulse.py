@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.compiled_math import maximum, minimum, where
-from arm_dynamics.simulation.contact.contact_step import (
+from arm_dynamics.simulation.contact.separation import (
     CORRECTION,
     CORRECTION_SPEED,
     OVERLAP,

@@ -184,7 +184,8 @@ class CostGeometry:
         pin.computeJointJacobians(arm.model, data, neutral)
         self.prismatic, self.axes = [False], [np.zeros(3)]
         for i in range(1, arm.model.njoints):
-            column = pin.getJointJacobian(arm.model, data, i, pin.LOCAL)[:, i - 1]
+            jacobian = pin.getJointJacobian(arm.model, data, i, pin.LOCAL)
+            column = jacobian.reshape(6, arm.nv)[:, i - 1]
             self.prismatic.append(not column[3:].any())
             self.axes.append(column[:3] if self.prismatic[i] else column[3:])
 

@@ -19,7 +19,7 @@ POLICIES = ("command", "gravity", "acceleration")
 the effort M(q) a + C(q, v) v + g(q)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PlanSpec:
     """Policy and cost of predicted motions.
 

@@ -75,8 +75,9 @@ class Mpc(Controller):
         self._references, horizon = references, planner.horizon
         default = 0.5 * horizon.periods * horizon.period
         self.max_age = check_float("max_age [s]", default if max_age is None else max_age, above=0)
-        self._times: Vector = horizon.period * np.arange(1.0, horizon.periods + 1)
-        self._pool = ThreadPoolExecutor(1) if background else None
+        self.times: Vector = horizon.period * np.arange(1.0, horizon.periods + 1)
+        self._pool: ThreadPoolExecutor | None = None
+        self.plan_in_thread(background)
         self._running: Future[Plan] | None = None
         self._plan: Plan | None = None
         self._planned_at, self.late, self.failed = -np.inf, 0, 0
@@ -87,6 +88,13 @@ class Mpc(Controller):
         """Return a controller that plans in ``update``, for the analysis of a loop."""
         del memo
         return Mpc(self.planner.copied(), self._references, max_age=self.max_age)
+
+    def plan_in_thread(self, background: bool) -> None:
+        """Plan in a thread, or in ``update``, from the next plan on."""
+        if background != (self._pool is not None):
+            if self._pool is not None:
+                self._pool.shutdown(wait=False)
+            self._pool = ThreadPoolExecutor(1) if background else None
 
     def reset(self, state: State) -> None:
         """Forget all plans."""
@@ -128,14 +136,18 @@ class Mpc(Controller):
             self._sent.append((state.time, command.value))
         return command
 
+    def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
+        """Return the parameters of the cost of the next plan; others have their first values."""
+        del state
+        return {} if self._references is None else self._references(reference, self.times)
+
     def _start_plan(self, state: State, reference: Reference) -> None:
         """Plan from a state, unless the plan before is not ready."""
         self._planned_at = state.time
         if self._running is not None:
             self.late += 1
             return
-        if self._references is not None:
-            self.planner.set_parameters(self._references(reference, self._times))
+        self.planner.set_parameters(self.cost_parameters(state, reference))
         pending = self._pending(state.time)
         if self._pool is None or self._plan is None:  # the first one is waited for
             done: Future[Plan] = Future()

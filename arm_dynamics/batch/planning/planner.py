@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly, check_vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import Command, State, require_state
+from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.equations_of_motion import accepted_interfaces
@@ -146,15 +148,19 @@ class Planner:
         check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
         self.method = method = copy(method)  # its memory is of this planner
         self.spec = PlanSpec(cost, interface, policy, scene)
+        model = with_soft_stops(arm, horizon.dt)
         self.kernel = PlanningKernel(
-            arm, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
+            model, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
             threads=threads,
         )  # fmt: skip
         needs_model = feedback or method.needs_model
-        self.local_model = LocalModel(arm, self.spec, horizon) if needs_model else None
+        self.local_model = LocalModel(model, self.spec, horizon) if needs_model else None
         self.kernel.feedback = needs_model
         self._data = arm.model.createData()
         self.parameters = cost.packed()
+        self.initial: tuple[Matrix, Matrix, FloatArray] | None = None
+        """Inputs (periods, nv), states (periods + 1, 2 nv) and gains (periods, nv, 2 nv) of the
+        first nominal motion, and of one that diverges; None: zeros."""
         self.reset()
         self._compile()
 
@@ -224,6 +230,8 @@ class Planner:
         time = state.time + horizon.delay * horizon.period
         self._shift_to(time)
         kernel.start_from(start, self.parameters, sent)
+        if self.plan is None and self.initial is not None:
+            self._begin()
         cost = np.inf
         if self.local_model is None:
             cost = self.method.improve()
@@ -300,8 +308,33 @@ class Planner:
         kernel.knots[0, :, :, 0] = 0.0
         if np.isfinite(kernel.follow_first()):
             return True
-        kernel.inputs[:] = kernel.gains[:] = 0.0
+        self._begin()
         return bool(np.isfinite(kernel.follow_first()))
+
+    def _begin(self) -> None:
+        """Set the nominal motion to the initial one."""
+        kernel = self.kernel
+        if self.initial is None:
+            kernel.inputs[:] = kernel.gains[:] = 0.0
+        else:
+            rows = kernel.inputs, kernel.states[:, : 2 * self.arm.nv], kernel.gains
+            for memory, values in zip(rows, self.initial, strict=True):
+                memory[:] = values
+
+
+@lru_cache(maxsize=16)
+def with_soft_stops(arm: ArmModel, dt: float) -> ArmModel:
+    """Return the arm with end stops that are stable in explicit steps of dt [s].
+
+    Their damping is at most 0.4 m / dt and their stiffness 0.1 m / dt², with the effective inertia
+    m = 1 / (M⁻¹)_ii at the initial configuration.
+    """
+    inverse = np.linalg.inv(mass_matrix(arm, arm.configuration("initial")))
+    for name, joint, m in zip(arm.joint_names, arm.joints, 1 / np.diag(inverse), strict=True):
+        k, b = min(joint.stop_stiffness, 0.1 * m / dt**2), min(joint.stop_damping, 0.4 * m / dt)
+        if (k, b) != (joint.stop_stiffness, joint.stop_damping):
+            arm = arm.with_joint(name, stop_stiffness=float(k), stop_damping=float(b))
+    return arm
 
 
 def _shift(rows: FloatArray, periods: float) -> None:

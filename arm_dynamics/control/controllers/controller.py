@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.collision.scene import Scene
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory
 from arm_dynamics.control.trajectories.trajectory import Trajectory
 from arm_dynamics.core.arrays import IntArray, Vector, as_readonly, check_float, check_vector
@@ -207,6 +208,14 @@ class Controller(ABC):
         """
         self.arm = require_holdable(require_same_joints("model", arm, self.arm))
         self.dynamics = RigidBodyDynamics(self.arm)
+
+    def follow_references(self, ahead: Callable[[float], Reference]) -> None:
+        """Use the references at later times [s]; predictive controllers do."""
+        del ahead
+
+    def use_scene(self, scene: Scene) -> None:
+        """Keep a distance from the objects of a scene; controllers that can override this."""
+        del scene
 
     def reset(self, state: State) -> None:
         """Clear the memory; the next update starts from ``state``."""

@@ -44,6 +44,13 @@ BANDWIDTH = 30.0
 MAX_RATE = 400.0
 """Maximum rate of the loop with these weights [1/s], for control periods up to about 2 ms."""
 
+WEIGHTS = (
+    Parameter("position_weight", None, "1/rad²", "cost of a position error", above=0),
+    Parameter("velocity_weight", None, "s²/rad²", "cost of a velocity error", lower=0, order=-2),
+    Parameter("effort_weight", None, "1/(N·m)²", "cost of effort", above=0, order=-4),
+)
+"""Weights of a joint."""
+
 
 @compiled_for(VECTOR, MATRIX, (VECTOR, VECTOR), REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
 def lqr_efforts(
@@ -94,13 +101,7 @@ class Lqr(CompiledController):
 
     """
 
-    parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("position_weight", None, "1/rad²", "cost of a position error", above=0),
-        Parameter(
-            "velocity_weight", None, "s²/rad²", "cost of a velocity error", lower=0, order=-2
-        ),
-        Parameter("effort_weight", None, "1/(N·m)²", "cost of effort", above=0, order=-4),
-    )
+    parameters: ClassVar[tuple[Parameter, ...]] = WEIGHTS
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (FRICTION_COMPENSATION,)
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
@@ -182,19 +183,24 @@ class Lqr(CompiledController):
 
     def default_gains(self) -> Gains:
         """Return weights of uniform bandwidth at the initial configuration."""
-        q = self.arm.configuration("initial")
-        inertia = np.diag(mass_matrix(self.arm, q))
-        weights = uniform_bandwidth_weights(inertia, BANDWIDTH)
-        A, B = linear_dynamics(self.arm, q)
-        rates = np.linalg.eigvals(A - B @ lqr_gain(self.arm, q, weights))
-        w = BANDWIDTH * min(1.0, MAX_RATE / np.abs(rates).max())
-        weights = uniform_bandwidth_weights(inertia, w)
-        table = np.stack([weights.position, weights.velocity, weights.effort], axis=1)
-        names = [p.name for p in self.parameters]
-        return {
-            joint: dict(zip(names, row, strict=True))
-            for joint, row in zip(self.arm.joint_names, table.tolist(), strict=True)
-        }
+        return default_weights(self.arm)
+
+
+def default_weights(arm: ArmModel) -> Gains:
+    """Return weights of uniform bandwidth at the initial configuration, by joint."""
+    q = arm.configuration("initial")
+    inertia = np.diag(mass_matrix(arm, q))
+    weights = uniform_bandwidth_weights(inertia, BANDWIDTH)
+    A, B = linear_dynamics(arm, q)
+    rates = np.linalg.eigvals(A - B @ lqr_gain(arm, q, weights))
+    w = BANDWIDTH * min(1.0, MAX_RATE / np.abs(rates).max())
+    weights = uniform_bandwidth_weights(inertia, w)
+    table = np.stack([weights.position, weights.velocity, weights.effort], axis=1)
+    names = [p.name for p in WEIGHTS]
+    return {
+        joint: dict(zip(names, row, strict=True))
+        for joint, row in zip(arm.joint_names, table.tolist(), strict=True)
+    }
 
 
 def uniform_bandwidth_weights(inertia: Vector, w: float) -> LqrWeights:

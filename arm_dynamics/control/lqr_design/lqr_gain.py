@@ -12,6 +12,7 @@ from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.dynamics.rigid_body import aba_derivatives, gravity
 from arm_dynamics.model.arm_argument import requires_arm
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.linearization import zero_order_hold
 
 RANK_TOLERANCE = 1e-9
 """Fraction of the size of A and B below which a singular value counts as 0."""
@@ -114,6 +115,52 @@ def lqr_gain(arm: ArmModel, q: ArrayLike, weights: LqrWeights) -> Matrix:
         where = _configuration_text(arm, q)
         raise InvalidValue(f"{where}: no LQR gain ({error}); choose another") from error
     return as_readonly(B.T @ P / weights.effort[:, None])
+
+
+@requires_arm
+def sampled_lqr(
+    arm: ArmModel, q: ArrayLike, weights: LqrWeights, period: float
+) -> tuple[Matrix, Matrix]:
+    """Return K (nv, 2 nv) and P (2 nv, 2 nv) of u_k = -K x_k, held for a period T.
+
+    xᵀ P x is the least value of Σ T (xᵀ Q x + uᵀ R u) with x⁺ = Φ x + Γ u.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Arm.
+    q : (nv,) array
+        Configuration [rad or m].
+    weights : LqrWeights
+        Weights Q and R.
+    period : float
+        Period T [s].
+
+    Raises
+    ------
+    InvalidValue
+        As ``lqr_gain``.
+
+    References
+    ----------
+    K. Åström, B. Wittenmark, Computer-Controlled Systems (1997), section 11.4, with the cost at
+    the samples.
+
+    """
+    from scipy.linalg import solve_discrete_are  # noqa: PLC0415 - half a second of a node's start
+
+    A, B = linear_dynamics(arm, q)
+    _require_stabilizable(arm, A, B)
+    phi, gamma = zero_order_hold(A, B, period)
+    Q = period * np.diag(np.concatenate([weights.position, weights.velocity]))
+    R = period * np.diag(weights.effort)
+    try:
+        P = solve_discrete_are(phi, gamma, Q, R)
+    except (np.linalg.LinAlgError, ValueError) as error:
+        where = _configuration_text(arm, q)
+        raise InvalidValue(f"{where}: no LQR gain ({error}); choose another") from error
+    K = np.linalg.solve(R + gamma.T @ P @ gamma, gamma.T @ P @ phi)
+    return as_readonly(K), as_readonly(P)
 
 
 def solve_riccati(A: Matrix, G: Matrix, Q: Matrix) -> Matrix:

@@ -69,7 +69,9 @@ def barrier_objective(problem: Problem, x: Vector, weight: float) -> float:
     for i in range(m):
         if not lower[i] < x[i] < upper[i]:
             return np.inf
-        total -= weight * np.log((x[i] - lower[i]) * (upper[i] - x[i]))
+        total -= weight * np.log(x[i] - lower[i])
+        if upper[i] < np.inf:
+            total -= weight * np.log(upper[i] - x[i])
     for k in range(friction.size):
         at = m + 3 * k
         normal = friction[k] * x[at]
@@ -123,7 +125,7 @@ def solve_cone_program(problem: Problem, scale: float) -> Vector:
     for i in range(n):
         largest = max(largest, abs(velocity[i]))
         if i < m:
-            x[i] = 0.5 * (lower[i] + upper[i])
+            x[i] = 0.5 * (lower[i] + upper[i]) if upper[i] < np.inf else lower[i] + scale
         elif (i - m) % 3 == 0:
             x[i] = scale
     weight = 1e-2 * scale * largest

@@ -163,7 +163,7 @@ class ContactDynamics:
         self._object_pairs = self._pairs[~moves_with_arm[self._pairs].any(axis=1)]
         self._scene = shape_table(solids), (*self.bodies.table, self.gravity), _link_table(table)
         rest = np.zeros(len(table))
-        self._no_arm = rest, rest, np.diag(rest), rest, rest
+        self._no_arm = rest, rest, np.diag(rest), rest, rest, np.zeros((4, len(table)))
         self._require_separate()
         self.object_steps(self.initial.arrays, 1.0, 0)  # compile before time runs
 
@@ -211,10 +211,10 @@ class ContactDynamics:
                 *contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1)
             )
         driven, factors = self.arm.tree_indices, self.arm.mimic_matrix[0]
-        start, smooth, response, *bounds = arm  # Δv = W Jᵀ λ becomes Δv_t = (G W Gᵀ) J_tᵀ λ
-        least, most = np.zeros((2, len(factors)))
-        least[driven], most[driven] = bounds
-        arm = factors @ start, factors @ smooth, factors @ response @ factors.T, least, most
+        start, smooth, response, *bounds, limits = arm  # Δv = W Jᵀ λ: Δv_t = (G W Gᵀ) J_tᵀ λ
+        (least, most), stops = np.zeros((2, len(factors))), np.zeros((4, len(factors)))
+        (least[driven], most[driven]), stops[:, driven] = bounds, limits
+        arm = factors @ start, factors @ smooth, factors @ response @ factors.T, least, most, stops
         q = self.arm.tree_positions(q)
         step = ContactStep(*contact_steps(self._scene, self._pairs, q, states, arm, found, dt, 1))
         return step._replace(velocity=step.velocity[driven])

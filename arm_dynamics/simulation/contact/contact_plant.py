@@ -56,7 +56,8 @@ class SceneState(State):
 class ContactPlant(Plant):
     """M(q) v̇ + C(q, v) v + g(q) = tau - friction + stops + Jᵀ F, with contact and free bodies.
 
-    The step is semi-implicit Euler; a step without a contact is that of ``Plant``, to the bit.
+    The step is semi-implicit Euler; a step without a contact is that of ``Plant``, to the bit. In
+    one with a contact, contact, dry friction and end stops are one problem.
 
     Parameters
     ----------
@@ -87,6 +88,10 @@ class ContactPlant(Plant):
         super().__init__(arm, integrator)
         self.scene = scene
         self.dynamics = ContactDynamics(scene, arm, link_friction=link_friction)
+        stops = [(j.lower, j.upper, j.stop_stiffness, j.stop_damping) for j in arm.joints]
+        self._stops = np.array(stops).T.copy()
+        self._stops[2, self._motion.prescribed] = 0.0  # their motion is given
+        self._unlimited = np.full(arm.nv, -np.inf), np.full(arm.nv, np.inf)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments."""
@@ -106,7 +111,11 @@ class ContactPlant(Plant):
             distance, found = dynamics.link_contacts(states, q, v, dt, horizon)
             count = min(left, together) if distance == FAR else 1
             if distance == CONTACT:
-                last = self._contact_step(q, v, act, states, found, dt)
+                self._motion.set_end_stops(*self._unlimited)
+                try:
+                    last = self._contact_step(q, v, act, states, found, dt)
+                finally:
+                    self._motion.set_end_stops(self.arm.lower, self.arm.upper)
             else:
                 self.integrator.run(self._motion, q, v, act, dt, count)
                 last = dynamics.object_steps(states, dt, count) if len(bodies) else None
@@ -143,7 +152,7 @@ class ContactPlant(Plant):
     def _contact_step(
         self, q: Vector, v: Vector, act: Vector, states: Frames, found: Found, dt: float
     ) -> ContactStep:
-        """Take one step of arm and bodies; the arm is changed in place."""
+        """Take one step of arm and bodies; the arm is changed in place, without its end stops."""
         motion, start, before = self._motion, v.copy(), act.copy()
         goals = motion.start_prescribed_motion(q, v, act, dt)
         step_actuator_states(motion, q, v, act, dt)
@@ -160,7 +169,7 @@ class ContactPlant(Plant):
             response[motion.prescribed] = response[:, motion.prescribed] = 0.0
         # A joint at rest or at a reversal must break away: velocity 0 counts.
         forward, backward = motion.dry_friction_bounds_at(np.where(v * smooth > 0, v, 0.0))
-        arm = start, smooth, response, -dt * forward, dt * backward
+        arm = start, smooth, response, -dt * forward, dt * backward, self._stops
         step = self.dynamics.arm_step(states, q, arm, found, dt)
         v[:] = step.velocity
         q += dt * v

@@ -38,17 +38,10 @@ from arm_dynamics.simulation.contact.free_bodies import (
     move_bodies,
     smooth_velocities,
 )
+from arm_dynamics.simulation.contact.separation import least_speed
 
 MARGIN = 1e-3
 """Gap [m] below which two shapes can touch within a step, in addition to their motion."""
-OVERLAP = 1e-5
-"""Overlap [m] of two shapes that remains: rounding of the first-order motion of a step."""
-CORRECTION = 0.2
-"""Part of a larger overlap that a step removes."""
-CORRECTION_SPEED = 0.1
-"""Largest speed [m/s] at which an overlap is removed."""
-IMPACT_SPEED = 0.02
-"""Speed [m/s] below which no rebound occurs."""
 HELD = 1e-6
 """Speed [rad/s or m/s] below which a joint whose friction is within its bounds is at rest."""
 REST = 1e-9
@@ -65,10 +58,14 @@ Links = tuple[IntArray, BoolArray, FloatArray, Matrix]
 """Parents (-1: base), prismatic joints, rotations and offsets of ``articulated_bodies.Tree``."""
 Scene = tuple[Shapes, Bodies, Links]
 STATES = (MATRIX, Kind("float64", 3), MATRIX)
-ARM = (LIST, LIST, MATRIX, LIST, LIST)
-Arm = tuple[Vector, Vector, Matrix, Vector, Vector]
-"""Velocity at the start and after a step without contact and dry friction, change of the velocity
-per impulse (nv, nv), least and largest impulse of dry friction."""
+ARM = (LIST, LIST, MATRIX, LIST, LIST, TABLE)
+Arm = tuple[Vector, Vector, Matrix, Vector, Vector, Matrix]
+"""Velocity at the start and after a step without contact, dry friction and end stops, change of the
+velocity per impulse (nv, nv), least and largest impulse of dry friction; lower and upper limit,
+stiffness and damping of the end stops (4, nv)."""
+SIGN, LOWER, UPPER, MINIMUM, COMPLIANCE = range(5)
+"""Entries of a row of ``joint_rows``: its velocity is SIGN v_i, the bounds of its impulse [N·m·s],
+its least velocity [rad/s] and its compliance [rad/s per N·m·s]."""
 FOUND = (TABLE._replace(written=True), INDEX_TABLE._replace(written=True))
 Found = tuple[Matrix, IntArray]
 """Rows (n, 7) of ``contact_points`` and the indices (n, 2) of their solids."""
@@ -236,20 +233,37 @@ def add_velocity(
 
 
 @compiled
-def least_speed(
-    gap: float, before: float, restitution: float, compliance: float, dt: float
-) -> float:
-    """Return the least normal velocity [m/s] of a contact after the step, without its compliance.
+def joint_rows(q: Vector, arm: Arm, dt: float) -> tuple[IntArray, Matrix]:
+    """Return the joints (m,) and the rows (m, 5) of their dry friction, then of their end stops.
 
-    ``before`` [m/s] is the one at its start.
+    A stop at the distance φ, with the stiffness k and the damping b, is implicit in the velocity:
+    0 <= λ ⟂ φ̇⁺ + k φ / (dt k + b) + λ / (dt² k + dt b) >= 0 beyond the limit; before it,
+    φ > 0, with φ / dt in place of the second term.
     """
-    if gap > 0.0 or compliance > 0.0:
-        least = -gap / dt
-    else:
-        least = min(CORRECTION / dt * max(-gap - OVERLAP, 0.0), CORRECTION_SPEED)
-    if restitution > 0.0 and before < -IMPACT_SPEED and gap + dt * before <= 0.0:
-        least = max(least, -restitution * before)
-    return least
+    start, smooth, _, least, most, stops = arm
+    joints, rows, m = np.empty(3 * q.size, np.int64), np.empty((3 * q.size, 5)), 0
+    for i in range(q.size):
+        if most[i] > least[i]:
+            joints[m] = i
+            rows[m, SIGN], rows[m, LOWER], rows[m, UPPER] = 1.0, least[i], most[i]
+            rows[m, MINIMUM] = rows[m, COMPLIANCE] = 0.0
+            m += 1
+    for i in range(q.size):
+        stiffness, damping = stops[2, i], stops[3, i]
+        reach = MARGIN + 2.0 * dt * (abs(start[i]) + abs(smooth[i]))
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            gap = sign * (q[i] - stops[side, i])
+            if not (gap < reach and stiffness > 0.0):
+                continue
+            joints[m] = i
+            rows[m, SIGN], rows[m, LOWER], rows[m, UPPER] = sign, 0.0, np.inf
+            rows[m, MINIMUM] = (
+                -gap / dt if gap > 0.0 else -stiffness * gap / (dt * stiffness + damping)
+            )
+            rows[m, COMPLIANCE] = 1.0 / (dt * (dt * stiffness + damping))
+            m += 1
+    return joints[:m], rows[:m]
 
 
 @compiled
@@ -266,14 +280,18 @@ def product(A: Matrix, B: Matrix) -> Matrix:
 
 @compiled
 def jacobian_columns(
-    scene: Scene, frames: Frames, contacts: Found, axes: FloatArray, joints: IntArray
+    scene: Scene,
+    frames: Frames,
+    contacts: Found,
+    axes: FloatArray,
+    joints: tuple[IntArray, Matrix],
 ) -> Matrix:
-    """Return Jᵀ (nv + 6 k, m + 3 n): the velocities of m joints, then of n contacts."""
+    """Return Jᵀ (nv + 6 k, m + 3 n): the velocities of ``joint_rows``, then of n contacts."""
     ((solids, _), bodies, links), (found, owners) = scene, contacts
-    m = joints.size
+    m = joints[0].size
     columns = np.zeros((links[0].size + 6 * bodies[0].size, m + 3 * found.shape[0]))
     for i in range(m):
-        columns[joints[i], i] = 1.0
+        columns[joints[0][i], i] = joints[1][i, SIGN]
     for n in range(found.shape[0]):
         for side in range(2):
             frame, sign = solids[owners[n, side]]["frame"], 2.0 * side - 1.0
@@ -311,7 +329,7 @@ def motion_without_contact(
     bodies: Bodies, frames: Frames, arm: Arm, dt: float
 ) -> tuple[Matrix, Matrix]:
     """Return the velocities (n, 2) at the start and after dt without contact, and M⁻¹ (n, n)."""
-    start, smooth, response, _, _ = arm
+    start, smooth, response, _, _, _ = arm
     nv, after = start.size, smooth_velocities(bodies, frames, dt)
     n = nv + 6 * len(after)
     motions, inverse_mass = np.empty((n, 2)), np.zeros((n, n))
@@ -329,17 +347,20 @@ def motion_without_contact(
 
 @compiled_without_inlining
 def contact_step(
-    scene: Scene, frames: Frames, arm: Arm, contacts: Found, dt: float
+    scene: Scene, frames: Frames, q: Vector, arm: Arm, contacts: Found, dt: float
 ) -> tuple[Vector, Matrix, float]:
     """Advance the frames of the bodies; return v⁺ (nv,), forces (n, 3) [N] and residual [m/s]."""
-    ((solids, _), bodies, _), (found, owners), (_, _, _, least, most) = scene, contacts, arm
-    joints = np.array([i for i in range(least.size) if most[i] > least[i]], np.int64)
+    ((solids, _), bodies, _), (found, owners) = scene, contacts
+    joints, rows = joint_rows(q, arm, dt)
     m, count, axes = joints.size, len(found), contact_axes(found)
-    columns = jacobian_columns(scene, frames, contacts, axes, joints)
+    columns = jacobian_columns(scene, frames, contacts, axes, (joints, rows))
     motions, inverse_mass = motion_without_contact(bodies, frames, arm, dt)
     through, velocities = product(inverse_mass, columns), product(columns, motions)
     velocity, friction = velocities[:, 1].copy(), np.empty(count)
     delassus = product(columns, through)
+    for i in range(m):
+        velocity[i] -= rows[i, MINIMUM]
+        delassus[i, i] += rows[i, COMPLIANCE]
     for n in range(count):
         at, first, second = m + 3 * n, solids[owners[n, 0]], solids[owners[n, 1]]
         friction[n] = np.sqrt(first["friction"] * second["friction"])
@@ -347,7 +368,7 @@ def contact_step(
         compliance = first["compliance"] + second["compliance"]
         velocity[at] -= least_speed(found[n, 6], velocities[at, 0], restitution, compliance, dt)
         delassus[at, at] += compliance / dt**2
-    lower, upper = least[joints], most[joints]
+    lower, upper = rows[:, LOWER].copy(), rows[:, UPPER].copy()
     make_mobile(delassus, velocity, m)
     impulse, after = np.zeros(velocity.size), motions[:, 1].copy()
     residual = solve_contact_problem(delassus, velocity, lower, upper, friction, impulse)
@@ -355,7 +376,8 @@ def contact_step(
         for i in range(impulse.size):
             after[c] += through[c, i] * impulse[i]
     for i in range(m):
-        if lower[i] < impulse[i] < upper[i] and abs(after[joints[i]]) < HELD:
+        held = lower[i] < impulse[i] < upper[i] < np.inf  # by dry friction
+        if held and abs(after[joints[i]]) < HELD:
             after[joints[i]] = 0.0
     force = np.zeros((count, 3))
     for n in range(count):
@@ -363,7 +385,7 @@ def contact_step(
             for i in range(3):
                 force[n, a] += axes[n, i, a] * impulse[m + 3 * n + i] / dt
     move_bodies(frames, after, bodies[0].size, dt)
-    return after[: least.size], force, residual
+    return after[: arm[0].size], force, residual
 
 
 @compiled_for(SCENE, INDEX_TABLE, LIST, STATES, ARM, FOUND, NUMBER, COUNT, inline=False)
@@ -413,7 +435,7 @@ def contact_steps(
         speed = largest_speed(frames[2][bodies:])
         if q.size == 0:
             found, owners = find_contacts(shapes, pairs, frames, dt)
-        after, force, error = contact_step(scene, frames, arm, (found, owners), dt)
+        after, force, error = contact_step(scene, frames, q, arm, (found, owners), dt)
         residual = max(residual, error)
         if q.size == 0 and max(speed, largest_speed(frames[2][bodies:])) < REST:
             break

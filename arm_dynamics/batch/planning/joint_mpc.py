@@ -1,0 +1,249 @@
+"""The controller "mpc": predictive control along a joint reference, at a distance from objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from arm_dynamics.batch.kernels.cost import Cost, Stage, cost_geometry
+from arm_dynamics.batch.planning.horizon import Horizon
+from arm_dynamics.batch.planning.ilqr import Ilqr
+from arm_dynamics.batch.planning.mpc import Mpc
+from arm_dynamics.batch.planning.planner import Planner
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
+from arm_dynamics.control.controllers.controller import Gains
+from arm_dynamics.control.controllers.friction_compensation import (
+    FRICTION_COMPENSATION,
+    SLOW,
+    FrictionCompensation,
+)
+from arm_dynamics.control.controllers.lqr import WEIGHTS, default_weights
+from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.compiled_math import maximum
+from arm_dynamics.core.parameters import Parameter
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.dynamics.rigid_body import rnea_batch
+from arm_dynamics.model.arm_argument import require_same_joints
+from arm_dynamics.model.arm_model import ArmModel
+
+HORIZON = Horizon(periods=25, period=0.02, steps=4)
+OBJECTS = 4
+"""Number of objects that a plan can avoid: those nearest to the base."""
+BOX = 16
+"""Entries of a rounded box: center (3,), half of its sides (3,), rotation (9,), radius."""
+FAR = 1e3
+"""Distance [m] of the boxes in place of objects that are missing."""
+HALF_SPACE = 10.0
+"""Half of the side [m] of the cube in place of a half space."""
+LIMIT_WEIGHT = 100.0
+"""Weight of a position beyond its limits, relative to that of a position error."""
+
+
+class JointMpc(Mpc):
+    """iLQR over 0.5 s along the reference, with the motors and effort limits of the model.
+
+    Σ_k T (Σ_j position e² + velocity ė² + effort δτ²) + xᵀ P x,  e = q_ref - q, x = (e, ė),
+
+    δτ = τ - M(q_ref) a_ref - C v_ref - g(q_ref) - F(v_ref), with the periods T and the cost P of
+    the linear-quadratic regulator at the initial configuration: weights are those of ``Lqr``. Gaps
+    d of the spheres that cover the links to the fixed objects of the scene cost
+    object_weight (object_distance - d)² in each period where d < object_distance. Spheres within
+    that distance at a restart do not count for that object.
+
+    Parameters
+    ----------
+    arm : ArmModel
+        Model of the predictions.
+    gains : Gains, optional
+        Weights by joint, and those of the group "controller".
+
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = WEIGHTS
+    controller_parameters: ClassVar[tuple[Parameter, ...]] = (
+        FRICTION_COMPENSATION,
+        Parameter("object_weight", 1e4, "1/m²", "cost of a link next to an object", lower=0),
+        Parameter("object_distance", 0.03, "m", "distance from objects", lower=0, upper=1),
+        Parameter(
+            "planning_thread", 0.0, "1", "1: plans in a thread, 0: in the control cycle",
+            lower=0, upper=1,
+        ),
+    )  # fmt: skip
+
+    def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
+        self._ahead: Callable[[float], Reference] | None = None
+        self._scene, self._boxes = EMPTY_SCENE, _boxes(EMPTY_SCENE)
+        self._counted: tuple[Matrix | None, Matrix] = None, self._boxes
+        super().__init__(_planner(arm))
+        self.set_gains(gains or {})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JointMpc:
+        """Return a controller with the same weights that plans in ``update``."""
+        del memo
+        copy = JointMpc(self.arm)
+        copy.slow_down(self.scale)
+        copy.set_gains(self.given)
+        copy.use_scene(self._scene)
+        copy.plan_in_thread(False)
+        return copy
+
+    def set_gains(self, gains: Gains) -> None:
+        """Set weights; errors as in Controller."""
+        super().set_gains(gains)
+        self._update_model()
+        self.plan_in_thread(self.controller_gains["planning_thread"] >= 0.5)
+
+    def set_model(self, arm: ArmModel) -> None:
+        """Set the model of the predictions, which is compiled; errors as in Controller."""
+        planner = _planner(require_same_joints("model", arm, self.arm))
+        super().set_model(arm)
+        self.planner = planner
+        self._update_model()
+
+    def default_gains(self) -> Gains:
+        """Return the weights of ``Lqr``: uniform bandwidth at the initial configuration."""
+        return default_weights(self.arm)
+
+    def follow_references(self, ahead: Callable[[float], Reference]) -> None:
+        """Use the references of later times in plans; without them they continue at ``v``."""
+        self._ahead = ahead
+
+    def use_scene(self, scene: Scene) -> None:
+        """Avoid the fixed objects of a scene from the next plan on."""
+        self._scene, self._boxes = scene, _boxes(scene)
+
+    def reset(self, state: State) -> None:
+        """Forget all plans."""
+        super().reset(state)
+        self._counted = None, self._boxes
+
+    def counted(self, boxes: Matrix, state: State) -> Matrix:
+        """Return which spheres (OBJECTS, n) count for each box: 1, or 0 for those next to it now.
+
+        They are found once, after a restart or a change of the scene.
+        """
+        if self._counted[0] is not boxes:
+            reach = self.controller_gains["object_distance"]
+            placed = cost_geometry(self.arm, EMPTY_SCENE).stage(state, state.q).spheres
+            rows = [[shortage(box, x, r + reach) == 0 for x, r in placed] or [0] for box in boxes]
+            self._counted = boxes, np.array(rows, float)
+        return self._counted[1]
+
+    def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
+        """Return the references of all periods with their efforts, the weights and the objects."""
+        boxes, ahead = self._boxes, self._references_ahead(state.time, reference)
+        q, v, a = (np.array([getattr(x, name) for x in ahead]) for name in "qva")
+        viscous, dry = self._friction.viscous, self._friction.dry
+        efforts = rnea_batch(self.arm, q, v, a) + viscous * v + dry * np.clip(v / SLOW, -1, 1)
+        weightless = efforts - rnea_batch(self.arm, q, 0 * v, 0 * a)
+        states = np.hstack([q, v])
+        self.planner.initial = weightless, np.vstack([states[:1], states]), self._gain
+        return {
+            **self._weights, "boxes": boxes, "counted": self.counted(boxes, state),
+            "q_ref": q, "v_ref": v, "effort_ref": efforts,
+        }  # fmt: skip
+
+    def _references_ahead(self, time: float, reference: Reference) -> list[Reference]:
+        """Return the reference after each period; joints that leave it now keep their distance."""
+        if self._ahead is None:
+            times = self.times[:, None]
+            rows = reference.q + times * reference.v
+            return [Reference(q, reference.v, reference.a) for q in rows]
+        away = reference.q - self._ahead(time).q
+        found = [self._ahead(time + after) for after in self.times.tolist()]
+        return [replace(x, q=as_readonly(x.q + away)) for x in found] if away.any() else found
+
+    def _update_model(self) -> None:
+        """Compute what the cost of a plan depends on with the present model and weights."""
+        weights = LqrWeights(*(self.gains[p.name] for p in WEIGHTS))
+        gains, T = self.controller_gains, HORIZON.period
+        self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
+        self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
+        self._weights = {
+            "position": T * weights.position, "velocity": T * weights.velocity,
+            "effort": T * weights.effort, "object_weight": gains["object_weight"],
+            "object_distance": gains["object_distance"],
+            "terminal": P,
+        }  # fmt: skip
+
+
+def _planner(arm: ArmModel) -> Planner:
+    """Return the planner of an arm, which compiles at its first use."""
+    spheres = len(cost_geometry(arm, EMPTY_SCENE).spheres)
+    return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), HORIZON, policy="gravity")
+
+
+@cache
+def _cost(n: int, spheres: int) -> Cost:
+    """Return the cost of an arm of n joints that is covered by some spheres."""
+
+    def running(s: Stage, p: Any) -> Any:
+        e, excess = s.q - p.q_ref, s.position_excess
+        d, effort = s.v - p.v_ref, s.command - p.effort_ref
+        total = (p.position * e) @ e + (p.velocity * d) @ d + (p.effort * effort) @ effort
+        total = total + LIMIT_WEIGHT * ((p.position * excess) @ excess)
+        for box, counted in zip(p.boxes, p.counted, strict=True):
+            for (center, radius), counts in zip(s.spheres, counted, strict=False):
+                short = shortage(box, center, radius + p.object_distance)
+                total = total + p.object_weight * counts * short * short
+        return total
+
+    def terminal(s: Stage, p: Any) -> Any:
+        x = np.concatenate([s.q - p.q_ref, s.v - p.v_ref])
+        return x @ (p.terminal @ x)
+
+    joint, boxes = np.zeros(n), _boxes(EMPTY_SCENE)
+    return Cost(running, terminal, {
+        "q_ref": joint, "v_ref": joint, "effort_ref": joint, "position": joint + 1.0,
+        "velocity": joint + 1.0, "effort": joint + 1.0, "terminal": np.eye(2 * n),
+        "boxes": boxes, "counted": np.ones((OBJECTS, max(spheres, 1))),
+        "object_weight": 1.0, "object_distance": 0.1,
+    })  # fmt: skip
+
+
+def shortage(box: Any, center: Any, reach: Any) -> Any:
+    """Return max((r² - d²) / 2 r, 0), r - d near r, of a point at the distance d from a box [m].
+
+    The box (16,) is rounded by its radius, which counts to the reach r [m]. The derivative is
+    continuous, also at the surface.
+    """
+    offset = np.reshape(box[6:15], (3, 3)).T @ (center - box[:3])
+    squared, r = 0.0, reach + box[15]
+    for x, half in zip(offset, box[3:6], strict=True):
+        outside = maximum(abs(x) - half, 0.0)
+        squared = squared + outside * outside
+    return maximum(r * r - squared, 0.0) / (2.0 * r)
+
+
+def _boxes(scene: Scene) -> Matrix:
+    """Return the rounded boxes (OBJECTS, 16) of the fixed objects that are nearest to the base."""
+    fixed = [_rounded_box(one) for one in scene if one.is_fixed]
+    fixed.sort(key=lambda box: shortage(box, np.zeros(3), FAR), reverse=True)
+    nothing = np.array([FAR, FAR, FAR, *np.zeros(3), *np.eye(3).ravel(), 0.0])
+    return np.array([*fixed, *[nothing] * OBJECTS][:OBJECTS])
+
+
+def _rounded_box(one: SceneObject) -> Vector:
+    """Return the box (16,) of an object, which contains it: a sphere is one without sides."""
+    size, radius, center = one.shape.size, 0.0, np.array(one.position)
+    half = np.zeros(3)
+    if one.shape.kind == "ground":
+        half[:] = HALF_SPACE
+        center -= HALF_SPACE * one.rotation[:, 2]
+    elif one.shape.kind == "sphere":
+        radius = size[0]
+    elif one.vertices is not None:
+        lower, upper = one.vertices.min(axis=0), one.vertices.max(axis=0)
+        half[:] = (upper - lower) / 2
+        center += one.rotation @ (lower + upper) / 2
+    elif one.shape.kind == "cylinder":
+        half[:] = size[0], size[0], size[1] / 2
+    else:
+        half[:] = np.array(size) / 2
+    return np.array([*center, *half, *one.rotation.ravel(), radius])

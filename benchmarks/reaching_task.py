@@ -17,7 +17,7 @@ from arm_dynamics.dynamics import tool_pose
 from arm_dynamics.model.arm_model import ArmModel
 
 SAMPLES, PERIODS, PERIOD, KNOTS = 512, 30, 0.02, 5
-DT, SECONDS, TARGETS = 0.002, 2.0, 10
+DT, STEPS, SECONDS, TARGETS = 0.002, 5, 2.0, 10
 RANGE = 0.6
 """Targets are tool positions of configurations at most this far from the start [rad]."""
 POSITION, VELOCITY, EFFORT, EXCESS = 100.0, 0.02, 1e-5, 50.0
@@ -91,7 +91,8 @@ class Task:
             if k == act:
                 follow = made
             effort = np.clip(follow(state), -self.limits, self.limits)
-            state = self.plant.step(state, Command.checked("effort", effort, self.arm.nv), DT)
+            command = Command.checked("effort", effort, self.arm.nv)
+            state = self.plant.step(state, command, DT / STEPS, STEPS)
             if k % each == each - 1:
                 stage = self.geometry.stage(state, effort)
                 total += float(running(stage, SimpleNamespace(target=target)))

@@ -78,7 +78,7 @@ class Peer(NamedTuple):
 
 
 def free_five_dof() -> ArmModel:
-    """Return five_dof without end stops, at which its light wrist needs shorter time steps."""
+    """Return five_dof without position limits: its wrist needs shorter steps at an end stop."""
     arm = load_arm("five_dof")
     free = (replace(joint, lower=-np.inf, upper=np.inf) for joint in arm.joints)
     return replace(arm, joints=tuple(free))

@@ -95,6 +95,7 @@ def simulate_closed_loop(
         loop = _ContinuousLoop(arm, controller, trajectory, start)
         times: Vector = start.time + period * np.arange(count + 1, dtype=np.float64)
         return loop.run(times, check_float("tolerance", tolerance, above=0, upper=1e-2))
+    controller.follow_references(trajectory.at)
     controller.reset(start)
     plant, state, rows = Plant(arm, integrator), start, []
     for k in range(count + 1):

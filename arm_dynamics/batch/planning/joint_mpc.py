@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from arm_dynamics.batch.kernels.cost import Cost, Stage, cost_geometry
 from arm_dynamics.batch.planning.horizon import Horizon
 from arm_dynamics.batch.planning.ilqr import Ilqr
 from arm_dynamics.batch.planning.mpc import Mpc
-from arm_dynamics.batch.planning.planner import Planner
+from arm_dynamics.batch.planning.planner import Plan, Planner
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
 from arm_dynamics.control.controllers.controller import Gains
 from arm_dynamics.control.controllers.friction_compensation import (
@@ -24,15 +23,23 @@ from arm_dynamics.control.controllers.friction_compensation import (
 )
 from arm_dynamics.control.controllers.lqr import WEIGHTS, default_weights
 from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
-from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.parameters import Parameter
-from arm_dynamics.core.state import Reference, State
+from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import rnea_batch
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
+from arm_dynamics.simulation.linearization import linearize
 
-HORIZON = Horizon(periods=25, period=0.02, steps=4)
+PERIODS, PERIOD = 25, 0.02
+"""Horizon: number of periods, and their duration [s]."""
+MIN_STEPS, MAX_STEPS = 4, 32
+"""Limits of the time steps per period."""
+RESOLUTION = 1.5
+"""Largest product of a time step and the damping rate of the fastest joint; stable below 2."""
+MAX_SPEED = 10.0
+"""Speed [rad/s or m/s] at which the damping of joints without a velocity limit is taken."""
 OBJECTS = 4
 """Number of objects that a plan can avoid: those nearest to the base."""
 BOX = 16
@@ -135,34 +142,55 @@ class JointMpc(Mpc):
             self._counted = boxes, np.array(rows, float)
         return self._counted[1]
 
+    def plan_command(self, plan: Plan, state: State, reference: Reference) -> Command:
+        """Return τ_ref + (u_k - τ_k) + K_k (x_ref + δ(t) - x), δ the plan's deviation from x_ref.
+
+        τ_ref is the effort of the reference now, τ_k that in the middle of the period: commands
+        change within a period as the reference does.
+        """
+        assert plan.reference is not None
+        efforts, states, _ = plan.reference
+        k, s = plan.period_at(state.time)
+        away = (1 - s) * (plan.states[k] - states[k]) + s * (plan.states[k + 1] - states[k + 1])
+        error = np.concatenate([reference.q - state.q, reference.v - state.v]) + away
+        now = self.efforts(*(getattr(reference, x)[None] for x in "qva"))[0]
+        value = now + (plan.inputs[k] - efforts[k]) + plan.gains[k] @ error
+        return Command(self.interface, value, state.time)
+
     def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
         """Return the references of all periods with their efforts, the weights and the objects."""
-        boxes, ahead = self._boxes, self._references_ahead(state.time, reference)
-        q, v, a = (np.array([getattr(x, name) for x in ahead]) for name in "qva")
-        viscous, dry = self._friction.viscous, self._friction.dry
-        efforts = rnea_batch(self.arm, q, v, a) + viscous * v + dry * np.clip(v / SLOW, -1, 1)
-        weightless = efforts - rnea_batch(self.arm, q, 0 * v, 0 * a)
-        states = np.hstack([q, v])
-        self.planner.initial = weightless, np.vstack([states[:1], states]), self._gain
+        boxes, ends = self._boxes, [0.0, *self.times]
+        q, v, _ = self._references_at(state.time, reference, np.array(ends))
+        middle = self._references_at(state.time, reference, self.times - 0.5 * PERIOD)
+        efforts, states = self.efforts(*middle), np.hstack([q, v])
+        self.planner.reference = efforts, states, np.stack([self._gain] * PERIODS)
         return {
             **self._weights, "boxes": boxes, "counted": self.counted(boxes, state),
-            "q_ref": q, "v_ref": v, "effort_ref": efforts,
+            "q_ref": q[1:], "v_ref": v[1:], "effort_ref": efforts,
         }  # fmt: skip
 
-    def _references_ahead(self, time: float, reference: Reference) -> list[Reference]:
-        """Return the reference after each period; joints that leave it now keep their distance."""
+    def efforts(self, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
+        """Return M(q) a + C(q, v) v + g(q) + F(v) of instants (m, nv)."""
+        viscous, dry = self._friction.viscous, self._friction.dry
+        return rnea_batch(self.arm, q, v, a) + viscous * v + dry * np.clip(v / SLOW, -1, 1)
+
+    def _references_at(self, time: float, reference: Reference, after: Vector) -> list[Matrix]:
+        """Return q, v, a (m, nv) of the references some times [s] after ``time``.
+
+        Joints that leave the trajectory now keep their distance from it.
+        """
         if self._ahead is None:
-            times = self.times[:, None]
-            rows = reference.q + times * reference.v
-            return [Reference(q, reference.v, reference.a) for q in rows]
-        away = reference.q - self._ahead(time).q
-        found = [self._ahead(time + after) for after in self.times.tolist()]
-        return [replace(x, q=as_readonly(x.q + away)) for x in found] if away.any() else found
+            one = np.ones((len(after), 1))
+            moved = reference.q + after[:, None] * reference.v
+            return [moved, one * reference.v, one * reference.a]
+        rows = [self._ahead(time + t) for t in after.tolist()]
+        q, v, a = (np.array([getattr(row, name) for row in rows]) for name in "qva")
+        return [q + (reference.q - self._ahead(time).q), v, a]
 
     def _update_model(self) -> None:
         """Compute what the cost of a plan depends on with the present model and weights."""
         weights = LqrWeights(*(self.gains[p.name] for p in WEIGHTS))
-        gains, T = self.controller_gains, HORIZON.period
+        gains, T = self.controller_gains, PERIOD
         self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
         self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
         self._weights = {
@@ -176,7 +204,17 @@ class JointMpc(Mpc):
 def _planner(arm: ArmModel) -> Planner:
     """Return the planner of an arm, which compiles at its first use."""
     spheres = len(cost_geometry(arm, EMPTY_SCENE).spheres)
-    return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), HORIZON, policy="gravity")
+    return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), _horizon(arm))
+
+
+def _horizon(arm: ArmModel) -> Horizon:
+    """Return a horizon whose time steps resolve the motors' braking beyond their speed limits."""
+    v, rest = 1.1 * np.minimum(arm.velocity_limit, MAX_SPEED), Command("effort", np.zeros(arm.nv))
+    A = linearize(arm, State.of(arm.configuration("initial"), v), rest).A
+    moving = slice(arm.nv, 2 * arm.nv)
+    rate = float(np.abs(np.linalg.eigvals(A[moving, moving])).max())
+    steps = int(np.clip(np.ceil(PERIOD * rate / RESOLUTION), MIN_STEPS, MAX_STEPS))
+    return Horizon(PERIODS, PERIOD, steps)
 
 
 @cache

@@ -129,12 +129,17 @@ class Mpc(Controller):
                 f"plan: age = {age:.3g} s; expected at most {self.max_age:.3g} s; reduce samples or"
                 " periods, or check the cost"
             )
-        command = self.planner.command(state, plan)
+        command = self.plan_command(plan, state, reference)
         if self.interface == "effort":
             command = self.effort_command(command.value, state)
         if delay:
             self._sent.append((state.time, command.value))
         return command
+
+    def plan_command(self, plan: Plan, state: State, reference: Reference) -> Command:
+        """Return the command of a plan at the time of a state."""
+        del reference
+        return self.planner.command(state, plan)
 
     def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
         """Return the parameters of the cost of the next plan; others have their first values."""

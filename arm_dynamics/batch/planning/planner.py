@@ -31,6 +31,10 @@ from arm_dynamics.simulation.equations_of_motion import accepted_interfaces
 DEFAULT_HORIZON = Horizon()
 
 
+Motion = tuple[Matrix, Matrix, FloatArray]
+"""Inputs (periods, nv), states (periods + 1, 2 nv) and gains (periods, nv, 2 nv)."""
+
+
 class NoPlan(InvalidValue):
     """Every predicted motion diverges or has no finite cost."""
 
@@ -53,6 +57,8 @@ class Plan:
         Feedback gains of q and v (periods, nv, 2 nv), 0 without feedback.
     cost : float
         Predicted cost.
+    reference : tuple of arrays, optional
+        ``Planner.reference`` of its time.
 
     """
 
@@ -62,6 +68,7 @@ class Plan:
     states: Matrix
     gains: FloatArray
     cost: float
+    reference: Motion | None = None
 
     @property
     def end(self) -> float:
@@ -70,18 +77,19 @@ class Plan:
 
     def state(self, time: float) -> Vector:
         """Return the predicted (q, v) (2 nv,) at a time [s], between the ends of the horizon."""
-        k, fraction = self._period(time)
+        k, fraction = self.period_at(time)
         x: Vector = (1.0 - fraction) * self.states[k] + fraction * self.states[k + 1]
         return x
 
     def input(self, time: float, q: Vector, v: Vector) -> Vector:
         """Return u_k + K_k (x(t) - (q, v)) (nv,), k the period of ``time``, in the end the last."""
-        k, _ = self._period(time)
+        k, _ = self.period_at(time)
         error = self.state(time) - np.concatenate([q, v])
         u: Vector = self.inputs[k] + self.gains[k] @ error
         return u
 
-    def _period(self, time: float) -> tuple[int, float]:
+    def period_at(self, time: float) -> tuple[int, float]:
+        """Return the period of a time [s], in the end the last, and the part of it that is over."""
         at = min(max((time - self.time) / self.period, 0.0), float(len(self.inputs)))
         k = min(int(at + 1e-9), len(self.inputs) - 1)
         return k, at - k
@@ -158,9 +166,8 @@ class Planner:
         self.kernel.feedback = needs_model
         self._data = arm.model.createData()
         self.parameters = cost.packed()
-        self.initial: tuple[Matrix, Matrix, FloatArray] | None = None
-        """Inputs (periods, nv), states (periods + 1, 2 nv) and gains (periods, nv, 2 nv) of the
-        first nominal motion, and of one that diverges; None: zeros."""
+        self.reference: Motion | None = None
+        """First nominal motion, and the one after a motion that diverges; None: zeros."""
         self.reset()
         self._compile()
 
@@ -230,7 +237,7 @@ class Planner:
         time = state.time + horizon.delay * horizon.period
         self._shift_to(time)
         kernel.start_from(start, self.parameters, sent)
-        if self.plan is None and self.initial is not None:
+        if self.plan is None and self.reference is not None:
             self._begin()
         cost = np.inf
         if self.local_model is None:
@@ -247,7 +254,7 @@ class Planner:
         n = 2 * self.arm.nv
         motion = kernel.inputs, kernel.states[:, :n], kernel.gains
         inputs, states, gains = (as_readonly(rows.astype(float)) for rows in motion)
-        self.plan = Plan(time, horizon.period, inputs, states, gains, cost)
+        self.plan = Plan(time, horizon.period, inputs, states, gains, cost, self.reference)
         return self.plan
 
     def command(self, state: State, plan: Plan | None = None) -> Command:
@@ -312,13 +319,13 @@ class Planner:
         return bool(np.isfinite(kernel.follow_first()))
 
     def _begin(self) -> None:
-        """Set the nominal motion to the initial one."""
+        """Set the nominal motion to the reference."""
         kernel = self.kernel
-        if self.initial is None:
+        if self.reference is None:
             kernel.inputs[:] = kernel.gains[:] = 0.0
         else:
             rows = kernel.inputs, kernel.states[:, : 2 * self.arm.nv], kernel.gains
-            for memory, values in zip(rows, self.initial, strict=True):
+            for memory, values in zip(rows, self.reference, strict=True):
                 memory[:] = values
 
 

@@ -306,6 +306,12 @@ def sign(x: float) -> float:
 
 
 @compiled
+def squared(x: float) -> float:
+    """Return x², a term of a cost whose second derivative iLQR takes as 2 ∇x ∇xᵀ (Gauss-Newton)."""
+    return x * x
+
+
+@compiled
 def exp(x: float) -> float:
     """Return e to the power ``x``."""
     return math.exp(x)

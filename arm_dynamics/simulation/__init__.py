@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         maximum,
         minimum,
         sign,
+        squared,
         where,
     )
     from arm_dynamics.simulation.actuators.actuator import Actuator, ActuatorState
@@ -71,6 +72,7 @@ _MODULES = {
     "maximum": "arm_dynamics.core.compiled_math",
     "minimum": "arm_dynamics.core.compiled_math",
     "sign": "arm_dynamics.core.compiled_math",
+    "squared": "arm_dynamics.core.compiled_math",
     "where": "arm_dynamics.core.compiled_math",
     "zero_order_hold": ".linearization",
 }
@@ -99,6 +101,7 @@ __all__ = [
     "maximum",
     "minimum",
     "sign",
+    "squared",
     "where",
     "zero_order_hold",
 ]

@@ -64,7 +64,7 @@ def test_the_tool_stays_within_half_a_millimeter(name, kind):
 @pytest.mark.parametrize("error", [-30.0, 30.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_friction_of_the_plant_wrong_by_30_percent_while_tracking(kind, error):
-    """The tool stays within 4 mm (mpc: 6 mm), and after the motion joints rest at efforts without steps.
+    """The tool stays within 4 mm (mpc: 6 mm), and then joints rest at efforts without steps.
 
     A compensation that oscillates would reverse its joints and step by twice its dry friction.
     """

@@ -13,6 +13,7 @@ from arm_dynamics.batch.kernels.plan_spec import PlanSpec
 from arm_dynamics.batch.kernels.plan_trace import policy, traced_cost
 from arm_dynamics.batch.kernels.step_trace import TracedFunction
 from arm_dynamics.batch.kernels.symbolic_equations import column, input_symbols
+from arm_dynamics.batch.kernels.symbolic_math import recorded_residuals
 from arm_dynamics.model.arm_model import ArmModel
 
 
@@ -30,10 +31,9 @@ def quadratic_source(arm: ArmModel, spec: PlanSpec) -> ModuleSource:
         **sizes, "value": 1, "gradient": size, "hessian": size * size,
         "policy_state": 2 * n * n, "policy_input": n * n,
     })  # fmt: skip
-    functions = [
-        _expansion(arm, spec, name, cost)
-        for name, cost in (("running", spec.cost.running), ("terminal", spec.cost.terminal))
-    ]
+    costs = {"running": spec.cost.running, "terminal": spec.cost.terminal}
+    with recorded_residuals() as residuals:
+        functions = [_expansion(arm, spec, name, cost, residuals) for name, cost in costs.items()]
     functions.append(_policy_derivative(arm, spec))
     constants: dict[float, str] = {}
     texts = [
@@ -42,23 +42,37 @@ def quadratic_source(arm: ArmModel, spec: PlanSpec) -> ModuleSource:
     ]
     title = f"Expansion of a cost, {spec.policy}, {spec.interface} commands."
     head = head_text(title, with_constant_rows(layout, 1, len(constants)), 1, "float64")
-    return ModuleSource("".join([head, *texts]), tuple(constants))
+    marked = f"\n\nGAUSS_NEWTON = {bool(residuals)}\n"
+    return ModuleSource("".join([head, *texts, marked]), tuple(constants))
 
 
 def _expansion(
-    arm: ArmModel, spec: PlanSpec, name: str, cost: CostFunction | None
+    arm: ArmModel,
+    spec: PlanSpec,
+    name: str,
+    cost: CostFunction | None,
+    residuals: list[tuple[Any, Any]],
 ) -> TracedFunction:
+    """Return value, gradient and second derivative; of squared residuals r(z) the latter is 2 JᵀJ.
+
+    f(z, r(z)) has the gradient Gᵀ ∇f and, without the second derivatives of r, the second
+    derivative Gᵀ ∇²f G, with G = [1; ∂r/∂z].
+    """
     n, names = arm.nv, ("q", "v", "act", "command", "effort", "parameter")
     sizes = {"q": n, "v": n, "act": arm.na, "command": n, "effort": n, "parameter": spec.cost.size}
     rows = input_symbols({x: sizes[x] for x in names})
     given = [column(rows[x]) for x in names]
     z = ca.vertcat(*given[:4])
-    value = ca.SX(0)
+    value, before = ca.SX(0), len(residuals)
     if cost is not None:
         known = {**rows, "effort": rows["command"]} if spec.interface == "effort" else rows
         value = traced_cost(arm, spec, cost, known).sx
-    hessian, gradient = ca.hessian(value, z)
-    results = [value, ca.densify(gradient), ca.densify(ca.vec(hessian))]
+    r, x = (ca.vertcat(ca.SX(0, 1), *(pair[k] for pair in residuals[before:])) for k in (0, 1))
+    x = ca.substitute(x, r, x)
+    hessian, gradient = ca.hessian(value, ca.vertcat(z, r))
+    G = ca.vertcat(ca.SX.eye(z.numel()), ca.jacobian(x, z))
+    results = [value, ca.densify(G.T @ gradient), ca.densify(ca.vec(G.T @ hessian @ G))]
+    results = ca.substitute(results, [r], [x])
     function = ca.Function(name, given, ca.cse(results))
     outputs = ("value", "gradient", "hessian")
     return TracedFunction(name, f"Expansion of the {name} cost.", function, names, outputs)

@@ -95,8 +95,8 @@ def expand(
 
 
 @stored
-def factor(H: Matrix, free: Vector, damping: float, L: Matrix) -> bool:
-    """Write L of L Lᵀ = H + damping, with rows and columns that are not free as those of 1.
+def factor(H: Matrix, free: Vector, damping: Vector, L: Matrix) -> bool:
+    """Write L of L Lᵀ = H + diag(damping), with rows and columns that are not free as those of 1.
 
     False if the matrix is not positive definite.
     """
@@ -104,7 +104,7 @@ def factor(H: Matrix, free: Vector, damping: float, L: Matrix) -> bool:
     for i in range(n):
         for j in range(i + 1):
             one = 1.0 if i == j else 0.0
-            s = H[i, j] + damping * one if free[i] * free[j] > 0.0 else one
+            s = H[i, j] + damping[i] * one if free[i] * free[j] > 0.0 else one
             for t in range(j):
                 s -= L[i, t] * L[j, t]
             if i > j:
@@ -141,15 +141,18 @@ def limited_step(
     step: Vector,
     gain: Matrix,
 ) -> bool:
-    """Write d = -H⁻¹ Q_u and K = H⁻¹ Q_ux of one period, H = Q_uu + μ; False if H is not positive.
+    """Write d = -H⁻¹ Q_u and K = H⁻¹ Q_ux of one period; False if H is not positive definite.
+
+    H = Q_uu + μ diag|Q_uu|: efforts of a large and a small joint differ by orders of magnitude.
 
     Inputs ``u`` at their bound that d leads beyond are held, and the others solved again.
     """
     n, m = Q_ux.shape
-    scale = np.abs(np.diag(Q_uu)).mean()
+    size = np.abs(np.diag(Q_uu))
+    shift = damping * (size + 1e-9 * size.mean())
     free, L, y = np.ones(n), np.zeros((n, n)), np.empty(n)
     for _ in range(n + 1):
-        if not factor(Q_uu, free, damping * scale, L):
+        if not factor(Q_uu, free, shift, L):
             return False
         step[:] = -Q_u * free
         solve_factored(L, step)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -192,13 +194,37 @@ def sign(x: Any) -> Any:
     return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
 
 
+def squared(x: Any) -> Any:
+    """Return x²; within ``recorded_residuals`` that of a symbol r in place of x."""
+    residuals = _RESIDUALS.get()
+    if residuals is None or not isinstance(x, Symbol):
+        return x * x
+    r = Symbol(ca.SX.sym(f"r{len(residuals)}"))
+    residuals.append((r.sx, x.sx))
+    return r * r
+
+
+_RESIDUALS: ContextVar[list[tuple[SX, SX]] | None] = ContextVar("residuals", default=None)
+
+
+@contextmanager
+def recorded_residuals() -> Iterator[list[tuple[SX, SX]]]:
+    """Return the symbols r and their expressions x of all ``squared(x)`` that are traced."""
+    residuals: list[tuple[SX, SX]] = []
+    token = _RESIDUALS.set(residuals)
+    try:
+        yield residuals
+    finally:
+        _RESIDUALS.reset(token)
+
+
 def exp(x: Any) -> Any:
     """Return e to the power ``x``."""
     return Symbol(ca.exp(Symbol(x).sx))
 
 
 SYMBOLIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    f.__name__: f for f in (where, minimum, maximum, clip, sign, exp)
+    f.__name__: f for f in (where, minimum, maximum, clip, sign, squared, exp)
 }
 
 

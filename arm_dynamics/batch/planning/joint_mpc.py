@@ -24,7 +24,7 @@ from arm_dynamics.control.controllers.friction_compensation import (
 from arm_dynamics.control.controllers.lqr import WEIGHTS, default_weights
 from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import maximum
+from arm_dynamics.core.compiled_math import maximum, minimum, squared
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import rnea_batch
@@ -44,6 +44,8 @@ OBJECTS = 4
 """Number of objects that a plan can avoid: those nearest to the base."""
 BOX = 16
 """Entries of a rounded box: center (3,), half of its sides (3,), rotation (9,), radius."""
+SMOOTH = 1e-3
+"""Distance [m] from edges within which the gap is smoothed."""
 FAR = 1e3
 """Distance [m] of the boxes in place of objects that are missing."""
 HALF_SPACE = 10.0
@@ -57,8 +59,8 @@ class JointMpc(Mpc):
 
     Σ_k T (Σ_j position e² + velocity ė² + effort δτ²) + xᵀ P x,  e = q_ref - q, x = (e, ė),
 
-    δτ = τ - M(q_ref) a_ref - C v_ref - g(q_ref) - F(v_ref), with the periods T and the cost P of
-    the linear-quadratic regulator at the initial configuration: weights are those of ``Lqr``. Gaps
+    δτ = τ - M(q_ref) a_ref - C v_ref - g(q_ref) - F(v_ref), with the periods T and the cost P after
+    the horizon of the sampled ``Lqr`` at the initial configuration, whose weights these are. Gaps
     d of the spheres that cover the links to the fixed objects of the scene cost
     object_weight (object_distance - d)² in each period where d < object_distance. Spheres within
     that distance at a restart do not count for that object.
@@ -85,7 +87,7 @@ class JointMpc(Mpc):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         self._ahead: Callable[[float], Reference] | None = None
-        self._scene, self._boxes = EMPTY_SCENE, _boxes(EMPTY_SCENE)
+        self._scene, self._boxes = EMPTY_SCENE, boxes_of(EMPTY_SCENE)
         self._counted: tuple[Matrix | None, Matrix] = None, self._boxes
         super().__init__(_planner(arm))
         self.set_gains(gains or {})
@@ -123,7 +125,7 @@ class JointMpc(Mpc):
 
     def use_scene(self, scene: Scene) -> None:
         """Avoid the fixed objects of a scene from the next plan on."""
-        self._scene, self._boxes = scene, _boxes(scene)
+        self._scene, self._boxes = scene, boxes_of(scene)
 
     def reset(self, state: State) -> None:
         """Forget all plans."""
@@ -138,7 +140,7 @@ class JointMpc(Mpc):
         if self._counted[0] is not boxes:
             reach = self.controller_gains["object_distance"]
             placed = cost_geometry(self.arm, EMPTY_SCENE).stage(state, state.q).spheres
-            rows = [[shortage(box, x, r + reach) == 0 for x, r in placed] or [0] for box in boxes]
+            rows = [[gap(box, x) > r + reach for x, r in placed] or [0] for box in boxes]
             self._counted = boxes, np.array(rows, float)
         return self._counted[1]
 
@@ -193,11 +195,11 @@ class JointMpc(Mpc):
         gains, T = self.controller_gains, PERIOD
         self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
         self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
-        self._weights = {
+        self._weights: dict[str, ArrayLike] = {
             "position": T * weights.position, "velocity": T * weights.velocity,
             "effort": T * weights.effort, "object_weight": gains["object_weight"],
             "object_distance": gains["object_distance"],
-            "terminal": P,
+            "terminal": P - T * np.diag([*weights.position, *weights.velocity]),
         }  # fmt: skip
 
 
@@ -228,15 +230,15 @@ def _cost(n: int, spheres: int) -> Cost:
         total = total + LIMIT_WEIGHT * ((p.position * excess) @ excess)
         for box, counted in zip(p.boxes, p.counted, strict=True):
             for (center, radius), counts in zip(s.spheres, counted, strict=False):
-                short = shortage(box, center, radius + p.object_distance)
-                total = total + p.object_weight * counts * short * short
+                short = maximum(radius + p.object_distance - gap(box, center), 0.0)
+                total = total + p.object_weight * counts * squared(short)
         return total
 
     def terminal(s: Stage, p: Any) -> Any:
         x = np.concatenate([s.q - p.q_ref, s.v - p.v_ref])
         return x @ (p.terminal @ x)
 
-    joint, boxes = np.zeros(n), _boxes(EMPTY_SCENE)
+    joint, boxes = np.zeros(n), boxes_of(EMPTY_SCENE)
     return Cost(running, terminal, {
         "q_ref": joint, "v_ref": joint, "effort_ref": joint, "position": joint + 1.0,
         "velocity": joint + 1.0, "effort": joint + 1.0, "terminal": np.eye(2 * n),
@@ -245,24 +247,25 @@ def _cost(n: int, spheres: int) -> Cost:
     })  # fmt: skip
 
 
-def shortage(box: Any, center: Any, reach: Any) -> Any:
-    """Return max((r² - d²) / 2 r, 0), r - d near r, of a point at the distance d from a box [m].
+def gap(box: Any, point: Any) -> Any:
+    """Return the signed distance [m] of a point (3,) from a rounded box (16,), negative inside.
 
-    The box (16,) is rounded by its radius, which counts to the reach r [m]. The derivative is
-    continuous, also at the surface.
+    Smooth outside within SMOOTH [m] of the edges, so that it has derivatives everywhere.
     """
-    offset = np.reshape(box[6:15], (3, 3)).T @ (center - box[:3])
-    squared, r = 0.0, reach + box[15]
-    for x, half in zip(offset, box[3:6], strict=True):
-        outside = maximum(abs(x) - half, 0.0)
+    offset = np.reshape(box[6:15], (3, 3)).T @ (point - box[:3])
+    x, y, z = (abs(one) - half for one, half in zip(offset, box[3:6], strict=True))
+    squared = SMOOTH * SMOOTH
+    for beyond in (x, y, z):
+        outside = maximum(beyond, 0.0)
         squared = squared + outside * outside
-    return maximum(r * r - squared, 0.0) / (2.0 * r)
+    inside = minimum(maximum(maximum(x, y), z), 0.0)
+    return squared**0.5 - SMOOTH + inside - box[15]
 
 
-def _boxes(scene: Scene) -> Matrix:
+def boxes_of(scene: Scene) -> Matrix:
     """Return the rounded boxes (OBJECTS, 16) of the fixed objects that are nearest to the base."""
     fixed = [_rounded_box(one) for one in scene if one.is_fixed]
-    fixed.sort(key=lambda box: shortage(box, np.zeros(3), FAR), reverse=True)
+    fixed.sort(key=lambda box: gap(box, np.zeros(3)))
     nothing = np.array([FAR, FAR, FAR, *np.zeros(3), *np.eye(3).ravel(), 0.0])
     return np.array([*fixed, *[nothing] * OBJECTS][:OBJECTS])
 

@@ -133,7 +133,7 @@ class LocalModel:
         return quadratic_source(self.arm, self.spec)
 
     def _check(self, module: Any) -> None:
-        """Compare gradients and hessians with central differences, at a random state."""
+        """Compare gradients and exact hessians with central differences, at a random state."""
         layout, n, cost = Layout.of(module.LAYOUT), self.arm.nv, self.spec.cost
         m = 3 * n + self.arm.na
         lower, upper = np.maximum(self.arm.lower, -np.pi), np.minimum(self.arm.upper, np.pi)
@@ -157,7 +157,8 @@ class LocalModel:
                 [expansion(function, z + side * h) for side in (1, -1)]
                 for h in DIFFERENCE * np.eye(m)
             ]
-            for quantity, found, i in (("gradient", gradient, 0), ("hessian", hessian, 1)):
+            checks = [("gradient", gradient, 0), ("hessian", hessian, 1)]
+            for quantity, found, i in checks[: 1 if module.GAUSS_NEWTON else 2]:
                 expected = np.array([(a[i] - b[i]) / (2 * DIFFERENCE) for a, b in ends])
                 size = max(np.abs(expected).max(), abs(expansion(function, z)[0]), 1.0)
                 error = np.abs(found - expected).max() / size

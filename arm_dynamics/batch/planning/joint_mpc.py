@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from arm_dynamics.batch.kernels.cost import Cost, Stage, cost_geometry
 from arm_dynamics.batch.planning.horizon import Horizon
 from arm_dynamics.batch.planning.ilqr import Ilqr
+from arm_dynamics.batch.planning.local_model import without_dry_friction
 from arm_dynamics.batch.planning.mpc import Mpc
 from arm_dynamics.batch.planning.planner import Plan, Planner
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
@@ -19,10 +20,14 @@ from arm_dynamics.control.controllers.controller import Gains
 from arm_dynamics.control.controllers.friction_compensation import (
     FRICTION_COMPENSATION,
     SLOW,
-    FrictionCompensation,
 )
 from arm_dynamics.control.controllers.lqr import WEIGHTS, default_weights
-from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
+from arm_dynamics.control.lqr_design.lqr_gain import (
+    LqrWeights,
+    coulomb,
+    sampled_lqr,
+    viscous_damping,
+)
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import maximum, minimum, squared
 from arm_dynamics.core.parameters import Parameter
@@ -57,9 +62,11 @@ LIMIT_WEIGHT = 100.0
 class JointMpc(Mpc):
     """iLQR over 0.5 s along the reference, with the motors and effort limits of the model.
 
+    Plans have no dry friction: the command compensates it along the reference velocity.
+
     Σ_k T (Σ_j position e² + velocity ė² + effort δτ²) + xᵀ P x,  e = q_ref - q, x = (e, ė),
 
-    δτ = τ - M(q_ref) a_ref - C v_ref - g(q_ref) - F(v_ref), with the periods T and the cost P after
+    δτ = τ - M(q_ref) a_ref - C v_ref - g(q_ref) - b v_ref, with the periods T and the cost P after
     the horizon of the sampled ``Lqr`` at the initial configuration, whose weights these are. Gaps
     d of the spheres that cover the links to the fixed objects of the scene cost
     object_weight (object_distance - d)² in each period where d < object_distance. Spheres within
@@ -89,7 +96,7 @@ class JointMpc(Mpc):
         self._ahead: Callable[[float], Reference] | None = None
         self._scene, self._boxes = EMPTY_SCENE, boxes_of(EMPTY_SCENE)
         self._counted: tuple[Matrix | None, Matrix] = None, self._boxes
-        super().__init__(_planner(arm))
+        super().__init__(_planner(arm), arm=arm)
         self.set_gains(gains or {})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JointMpc:
@@ -145,7 +152,7 @@ class JointMpc(Mpc):
         return self._counted[1]
 
     def plan_command(self, plan: Plan, state: State, reference: Reference) -> Command:
-        """Return τ_ref + (u_k - τ_k) + K_k (x_ref + δ(t) - x), δ the plan's deviation from x_ref.
+        """Return τ_ref + (u_k - τ_k) + K_k (x_ref + δ - x) + F, δ the plan's deviation from x_ref.
 
         τ_ref is the effort of the reference now, τ_k that in the middle of the period: commands
         change within a period as the reference does.
@@ -157,6 +164,7 @@ class JointMpc(Mpc):
         error = np.concatenate([reference.q - state.q, reference.v - state.v]) + away
         now = self.efforts(*(getattr(reference, x)[None] for x in "qva"))[0]
         value = now + (plan.inputs[k] - efforts[k]) + plan.gains[k] @ error
+        value += self._dry_friction * np.clip(reference.v / SLOW, -1, 1)
         return Command(self.interface, value, state.time)
 
     def cost_parameters(self, state: State, reference: Reference) -> Mapping[str, ArrayLike]:
@@ -172,9 +180,8 @@ class JointMpc(Mpc):
         }  # fmt: skip
 
     def efforts(self, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
-        """Return M(q) a + C(q, v) v + g(q) + F(v) of instants (m, nv)."""
-        viscous, dry = self._friction.viscous, self._friction.dry
-        return rnea_batch(self.arm, q, v, a) + viscous * v + dry * np.clip(v / SLOW, -1, 1)
+        """Return M(q) a + C(q, v) v + g(q) + b v of instants (m, nv)."""
+        return rnea_batch(self.arm, q, v, a) + self._viscous * v
 
     def _references_at(self, time: float, reference: Reference, after: Vector) -> list[Matrix]:
         """Return q, v, a (m, nv) of the references some times [s] after ``time``.
@@ -194,7 +201,8 @@ class JointMpc(Mpc):
         weights = LqrWeights(*(self.gains[p.name] for p in WEIGHTS))
         gains, T = self.controller_gains, PERIOD
         self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
-        self._friction = FrictionCompensation(self.arm, gains["friction_compensation"])
+        self._dry_friction = gains["friction_compensation"] * coulomb(self.arm)
+        self._viscous = viscous_damping(self.arm)
         self._weights: dict[str, ArrayLike] = {
             "position": T * weights.position, "velocity": T * weights.velocity,
             "effort": T * weights.effort, "object_weight": gains["object_weight"],
@@ -203,8 +211,12 @@ class JointMpc(Mpc):
         }  # fmt: skip
 
 
+_without_dry_friction = cache(without_dry_friction)
+
+
 def _planner(arm: ArmModel) -> Planner:
-    """Return the planner of an arm, which compiles at its first use."""
+    """Return the planner of an arm, whose dry friction is compensated in the command."""
+    arm = _without_dry_friction(arm)
     spheres = len(cost_geometry(arm, EMPTY_SCENE).spheres)
     return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), _horizon(arm))
 

@@ -16,6 +16,7 @@ from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Matrix, Vector, check_float
 from arm_dynamics.core.errors import CommandRejected
 from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.model.arm_model import ArmModel
 
 References = Callable[[Reference, Vector], Mapping[str, ArrayLike]]
 """Reference of the loop and times from now (periods,) [s] -> parameters of the cost."""
@@ -37,7 +38,7 @@ class Mpc(Controller):
     Parameters
     ----------
     planner : Planner
-        Planner, with the controller's model.
+        Planner.
     references : callable
         Returns parameters of the cost for the loop's reference (default: "q_ref", if the cost has
         it).
@@ -45,6 +46,8 @@ class Mpc(Controller):
         Plan in a thread.
     max_age : float, optional
         Largest age of a plan [s] (default: half of the horizon).
+    arm : ArmModel, optional
+        The controller's model (default: that of the planner).
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class Mpc(Controller):
         *,
         background: bool = False,
         max_age: float | None = None,
+        arm: ArmModel | None = None,
     ) -> None:
         self.planner = check_type(Planner, "planner", planner, "Planner(...)")
         self.interface = planner.spec.interface  # type: ignore[misc]
@@ -82,7 +86,7 @@ class Mpc(Controller):
         self._plan: Plan | None = None
         self._planned_at, self.late, self.failed = -np.inf, 0, 0
         self._sent: deque[tuple[float, Vector]] = deque()
-        super().__init__(planner.arm)
+        super().__init__(planner.arm if arm is None else arm)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Mpc:
         """Return a controller that plans in ``update``, for the analysis of a loop."""

@@ -75,11 +75,9 @@ lint: setup-test ## run ruff, mypy, the layer contracts and the prose lint
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/prose_lint.py
 
-bench: ## measure steps, rollouts, environments, plans, gain search, controllers, kinematics, identification, drivers, ROS 2
+bench: ## run all benchmarks, or those of ARGS="step planning", and write the tables of the pages
 	@$(SETUP) $(RUN_EXTRAS),hardware,bench
-	@for what in step rollout environments planning gain_search control collisions contact inverse_kinematics identification drivers streams \
-		ros_loop; do \
-		$(BIN)/python benchmarks/$$what.py || exit 1; echo; done
+	@$(BIN)/python benchmarks/write_tables.py $(ARGS)
 
 urdf: setup-test ## write the URDFs of the bundled arms again from their tables
 	@for arm in five_dof four_joint puma560 seven_dof_can so101 three_link two_link; do \

@@ -14,7 +14,7 @@ from time import perf_counter_ns
 import numpy as np
 import pinocchio as pin
 from arms import panda, ur5
-from machine import machine
+from tables import Table, table
 
 from arm_dynamics import load_arm
 from arm_dynamics.collision.clearance_monitor import ClearanceMonitor
@@ -51,11 +51,12 @@ def motion(arm: ArmModel) -> list[State]:
 def main() -> None:
     """Print the time of a check, and of Pinocchio's distances at one configuration."""
     warnings.simplefilter("ignore")
-    print(machine())
-    print(
-        "| arm | pairs of shapes | check of a cycle: median, mean, p99 [µs] | all distances [µs] |"
-    )
-    print("|---|---|---|---|")
+    with table("collisions") as printed:
+        print_rows(printed)
+
+
+def print_rows(printed: Table) -> None:
+    """Print a row for each arm."""
     for name, make in ARMS.items():
         arm = make()
         braking, monitor = CollisionAvoidance(arm).braking, ClearanceMonitor(arm)
@@ -71,10 +72,8 @@ def main() -> None:
         for state in states[::100]:
             pin.computeDistances(arm.model, data, monitor.shapes, results, state.q)
         bare = (perf_counter_ns() - begin) / len(states[::100])
-        print(
-            f"| {name} | {monitor.pairs} | {median / 1e3:.1f}, {mean / 1e3:.1f}, {high / 1e3:.1f} |"
-            f" {bare / 1e3:.1f} |"
-        )
+        times_of = f"{median / 1e3:.1f}, {mean / 1e3:.1f}, {high / 1e3:.1f}"
+        printed.row(name, monitor.pairs, times_of, f"{bare / 1e3:.1f}")
 
 
 if __name__ == "__main__":

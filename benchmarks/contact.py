@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 
 import mujoco
 import numpy as np
-from machine import machine
+from tables import table
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout
@@ -127,10 +128,9 @@ def rollouts() -> None:
         np.hstack([q + 0.05 * random.normal(size=(512, 5)), np.zeros((512, 5))])
         for q in (arm.configuration("initial"), [0, -0.32, 0.59, 0, -1.13])
     )
-    print("\n| scene | start | steps a rollout | M steps/s | of those without a scene |")
-    print("|---|---|---|---|---|")
-    for steps in (32, 1000):
-        for start, states in (("above", above), ("on the ground", down)):
+    starts = ("above", above), ("on the ground", down)
+    with table("rollouts in contact") as printed:
+        for steps, (start, states) in product((32, 1000), starts):
             best = dict.fromkeys(scenes, np.inf)
             for _ in range(11):
                 for name, scene in scenes.items():
@@ -140,12 +140,11 @@ def rollouts() -> None:
                     best[name] = min(best[name], perf_counter() - begin)
             for name, seconds in best.items():
                 rate, ratio = 512e-6 * steps / seconds, best["none"] / seconds
-                print(f"| {name} | {start} | {steps} | {rate:.3g} | {ratio:.2f} |", flush=True)
+                printed.row(name, start, steps, f"{rate:.3g}", f"{ratio:.2f}")
 
 
 def main() -> None:
     """Print the times of a step and the creep in a minute."""
-    print(machine())
     plant, state, command = grasping()
     held = plant.step(state, command, DT, 10)
     rest, grasp = mujoco_model(RESTING_MJCF), mujoco_model(GRASP_MJCF)
@@ -160,9 +159,9 @@ def main() -> None:
             partial(plant.step, held, command, DT), partial(mujoco.mj_step, *grasp), 1
         ),
     }  # fmt: skip
-    print("| step of 1 ms | arm_dynamics [µs] | MuJoCo [µs] |\n|---|---|---|")
-    for name, (step, peer_step, steps) in rows.items():
-        print(f"| {name} | {time_of(step) / steps:.1f} | {time_of(peer_step) / steps:.1f} |")
+    with table("contact", "mujoco") as printed:
+        for name, (step, peer_step, steps) in rows.items():
+            printed.row(name, f"{time_of(step) / steps:.1f}", f"{time_of(peer_step) / steps:.1f}")
     with_scene, without = far()
     print(
         f"five_dof, 20 steps of 0.1 ms a call: {with_scene:.1f} µs a step far from all objects,"

@@ -16,8 +16,8 @@ from itertools import cycle
 import numpy as np
 from bare_calls import NEEDS, bare
 from gain_tables import print_tables
-from machine import machine
 from square import CASES, in_joints, square
+from tables import table
 
 from arm_dynamics import Reference, State
 from arm_dynamics.control.closed_loop_simulation import simulate_closed_loop
@@ -36,6 +36,11 @@ CALLS, REPETITIONS = 200, 15
 PERIOD, DT = 1e-3, 1e-4
 ERROR = 5.0
 """Mass error of the perturbed controller model [%]."""
+LABELS = {
+    "pid": "`pid`, which needs no call",
+    "lqr": "`lqr`, gains computed at the reference",
+    "lqr, gain table": "`lqr`, gain table of 2 points for each joint",
+}
 IDLE = ("position", "gravity_compensation")
 """Controllers that do not track by effort."""
 
@@ -132,11 +137,12 @@ def tracking(arm: ArmModel, model: ArmModel, posture: tuple[float, ...]) -> dict
 
 def main() -> None:
     """Print the three tables."""
-    print(machine(), "\n")
+    with table("controllers") as printed:
+        for kind, row in update_costs().items():
+            printed.row(
+                LABELS.get(kind, f"`{kind}`"), *(_cost(kind, *pair) for pair in row.values())
+            )
     head = " | ".join(CASES) + " |\n" + "|---" * (len(CASES) + 1) + "|"
-    print(f"| update [µs] (ratio to the bare calls) | {head}")
-    for kind, row in update_costs().items():
-        print(f"| `{kind}` |", " | ".join(_cost(kind, *pair) for pair in row.values()), "|")
     print(f"\n| rms distance from the square [mm], nominal model / +5 % mass | {head}")
     for kind, row in distances().items():
         cells = [" / ".join(f"{1e3 * x:.3f}" for x in pair) for pair in row.values()]

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import gymnasium
 import mujoco
 import numpy as np
-from machine import machine
 from mjcf import mjcf
 from mujoco import rollout as peer
+from tables import table
 
 from arm_dynamics import load_arm
 from arm_dynamics.batch import rollout
@@ -92,7 +92,6 @@ def deviation(time_steps: int) -> tuple[float, float]:
 
 def main() -> None:
     """Print the tables."""
-    print(f"{machine()}, MuJoCo {mujoco.__version__}, Gymnasium {gymnasium.__version__}\n")
     calls = rows()
     best = dict.fromkeys(calls, np.inf)
     for repetition in range(REPETITIONS + 1):
@@ -101,10 +100,10 @@ def main() -> None:
             call()
             if repetition:
                 best[name] = min(best[name], (time.perf_counter() - start) / steps)
-    print("| one core | M steps/s | ns per step | ratio to `mujoco.rollout` |\n|---|---|---|---|")
-    for name, seconds in best.items():
-        numbers = (1e-6 / seconds, 1e9 * seconds, best["`mujoco.rollout`"] / seconds)
-        print(f"| {name} | " + " | ".join(f"{number:.3g}" for number in numbers) + " |")
+    with table("environments", "mujoco", "gymnasium") as printed:
+        for name, seconds in best.items():
+            numbers = (1e-6 / seconds, 1e9 * seconds, best["`mujoco.rollout`"] / seconds)
+            printed.row(name, *(f"{number:.3g}" for number in numbers))
     print("\n| time steps | median deviation [mm] | maximum [mm] |\n|---|---|---|")
     for count in (1, 2, 4):
         print(f"| {count} | " + " | ".join(f"{1e3 * x:.3g}" for x in deviation(count)) + " |")

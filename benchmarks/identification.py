@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from machine import machine
+from tables import table
 from threadpoolctl import threadpool_limits
 
 from arm_dynamics import Plant, load_arm
@@ -123,24 +123,26 @@ def compare_output_errors(arm: ArmModel) -> None:
     seconds, found = timed(partial(problem.minimum, zero, STEPS, TOLERANCE))
     count = len(found.costs) - 1
     print(f"\noutput error, {SIMULATED:g} s of motion, {chart.size} unknowns\n")
-    print("| minimizer | time [s] | steps | cost before | cost after |")
-    print("|---|---|---|---|---|")
-    before, after = found.costs[[0, -1]]
-    print(f"| `OutputError` | {seconds:.3g} | {count} | {before:.4g} | {after:.4g} |")
-    try:
-        import sysid_peer  # noqa: PLC0415
-    except (ImportError, AttributeError) as error:
-        print(f"\nmujoco.sysid: not measured ({error}); pip install 'mujoco[sysid]'")
-        return
-    peer = sysid_peer.minimize(arm, simulations[0], chart, problem.weights, PEER_ITERATIONS)
-    before, after = peer.costs[0], peer.costs[-1]
-    iterations = len(peer.costs) - 1
-    print(f"| `mujoco.sysid` | {peer.seconds:.3g} | {iterations} | {before:.4g} | {after:.4g} |")
+    with table("minimizers", "mujoco") as printed:
+        printed.row("`OutputError`", f"{seconds:.3g}", count, *_costs(found.costs))
+        try:
+            import sysid_peer  # noqa: PLC0415
+        except (ImportError, AttributeError) as error:
+            printed.miss(f"mujoco.sysid: {error}; pip install 'mujoco[sysid]'")
+            return
+        peer = sysid_peer.minimize(arm, simulations[0], chart, problem.weights, PEER_ITERATIONS)
+        iterations = len(peer.costs) - 1
+        steps = f"{iterations}, stopped" if peer.end else iterations
+        printed.row("`mujoco.sysid`", f"{peer.seconds:.3g}", steps, *_costs(peer.costs))
     each = (peer.seconds / iterations) / (seconds / count)
     result = "met" if peer.seconds >= 50 * seconds else "not met"
     print(f"\nratio of the times: {peer.seconds / seconds:.3g}; target of at least 50 {result}")
     print(f"ratio of the times per step: {each:.3g}")
     print(f"costs of mujoco.sysid are those of its simulation{peer.end}")
+
+
+def _costs(costs: Sequence[float]) -> tuple[str, str]:
+    return f"{costs[0]:.4g}", f"{costs[-1]:.4g}"
 
 
 @threadpool_limits.wrap(limits=1)
@@ -165,20 +167,18 @@ def main() -> None:
     whole, _ = timed(partial(refine, arm, [prepared], fit))  # compiled
     both = times["prepare_motion"] + times["fit_torque"]
     planned, _ = timed(partial(excite, arm, PLANNED))
-    print(machine())
-    print(f"{arm.name}: {arm.nv} joints, {RECORDED:g} s at {RATE:g} Hz; regressor {rows.shape}\n")
-    print("| step | time [s] | ratio to lstsq |")
-    print("|---|---|---|")
-    for name, seconds in (
-        ("`numpy.linalg.lstsq` of the stacked regressor", times["lstsq"]),
-        ("`prepare_motion`", times["prepare_motion"]),
-        ("`fit_torque`", times["fit_torque"]),
-        ("`prepare_motion` and `fit_torque`", both),
-        ("`refine`", whole),
-        ("`prepare_motion`, `fit_torque` and `refine`", both + whole),
-        (f"`excite`, {PLANNED:g} s", planned),
-    ):
-        print(f"| {name} | {seconds:.3g} | {seconds / times['lstsq']:.3g} |")
+    print(f"{arm.name}: {arm.nv} joints, {RECORDED:g} s at {RATE:g} Hz; regressor {rows.shape}")
+    with table("identification") as printed:
+        for name, seconds in {
+            "`numpy.linalg.lstsq` of the stacked regressor": times["lstsq"],
+            "`prepare_motion`: filter, regressor, delay": times["prepare_motion"],
+            "`fit_torque`: friction models, weights, consistency, deviations": times["fit_torque"],
+            "`prepare_motion` and `fit_torque`": both,
+            "`refine`: output error of simulated motions": whole,
+            "`prepare_motion`, `fit_torque` and `refine`": both + whole,
+            f"`excite`, {PLANNED:g} s": planned,
+        }.items():
+            printed.row(name, f"{seconds:.3g}", f"{seconds / times['lstsq']:.3g}")
     result = "met" if both + whole < TARGET else "not met"
     print(f"\nprepare_motion, fit_torque and refine: target of at most {TARGET:g} s {result}")
     compare_output_errors(arm)

@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import product
 
 import numpy as np
 from arms import panda, ur5
-from machine import machine
 from roboticstoolbox import ET, ETS
+from tables import table
 
 from arm_dynamics import load_arm, nearest_reachable
 from arm_dynamics.core.arrays import Vector
@@ -31,7 +32,8 @@ from arm_dynamics.model.arm_model import ArmModel
 POSES, WARM = 1000, 0.01
 TOLERANCES = (1e-9, 1e-3)
 """Convergence tolerances [m, rad]: default of this package, about the default of the toolbox."""
-CASES = ("many starts", "one start", "warm start")
+CASES = ("up to 101 starts", "1 start", "warm start")
+SOLVERS = ("toolbox", "arm_dynamics")
 
 
 @dataclass
@@ -70,7 +72,7 @@ def measure(arm: ArmModel, tolerance: float) -> dict[tuple[str, str], Row]:
     """Return the rows by case and solver."""
     peer, random = toolbox_chain(arm), np.random.default_rng(1)
     lower, upper = sampling_ranges(arm, np.zeros(arm.nv))
-    rows = {(case, solver): Row() for case in CASES for solver in ("toolbox", "arm_dynamics")}
+    rows = {(case, solver): Row() for case in CASES for solver in SOLVERS}
     for _ in range(POSES):
         solution, start = random.uniform(lower, upper, (2, arm.nv))
         near = np.clip(solution + random.uniform(-WARM, WARM, arm.nv), lower, upper)
@@ -79,7 +81,7 @@ def measure(arm: ArmModel, tolerance: float) -> dict[tuple[str, str], Row]:
         target[:3, :3], target[:3, 3] = rotation, position
         holds = partial(is_solution, arm, target, tolerance)
         for case in CASES:
-            first, more = near if case == "warm start" else start, 100 * (case == "many starts")
+            first, more = near if case == CASES[2] else start, 100 * (case == CASES[0])
             rows[case, "toolbox"].measure(
                 partial(by_toolbox, peer, target, first, tolerance, more), holds
             )
@@ -122,23 +124,22 @@ def is_solution(arm: ArmModel, target: Vector, tolerance: float, q: Vector) -> b
 
 def main() -> None:
     """Print success rates and mean and median times."""
-    arms = {"panda": panda(), "ur5": ur5(), "puma560": load_arm("puma560")}
+    arms = {"Panda": panda(), "UR5": ur5(), "Puma 560": load_arm("puma560")}
     begin = time.perf_counter()
-    nearest_reachable(arms["panda"], (0.3, 0.0, 0.4))
-    print(machine())
-    print(f"first call of the process: {time.perf_counter() - begin:.2f} s\n")
-    print("| arm | error | case | solver | reached | mean µs | median µs | ratio of medians |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, arm in arms.items():
-        for tolerance in TOLERANCES:
+    nearest_reachable(arms["Panda"], (0.3, 0.0, 0.4))
+    print(f"first call of the process: {time.perf_counter() - begin:.2f} s")
+    with table("inverse kinematics", "roboticstoolbox-python") as printed:
+        for (name, arm), tolerance in product(arms.items(), TOLERANCES):
             rows = measure(arm, tolerance)
-            for (case, solver), row in rows.items():
-                middle = statistics.median(row.times)
-                ratio = middle / statistics.median(rows[case, "toolbox"].times)
-                print(
-                    f"| {name} | {tolerance:g} | {case} | {solver} | {row.reached / POSES:.1%} |"
-                    f" {statistics.mean(row.times) * 1e6:.0f} | {middle * 1e6:.0f} | {ratio:.2f} |"
-                )
+            for case in CASES:
+                both = [rows[case, solver] for solver in SOLVERS]
+                middle = [statistics.median(row.times) for row in both]
+                mean = [statistics.mean(row.times) for row in both]
+                printed.row(
+                    name, case, f"{tolerance:g}", *(f"{row.reached / POSES:.1%}" for row in both),
+                    *(f"{1e6 * t:.0f}, {1e6 * m:.0f}" for t, m in zip(mean, middle, strict=True)),
+                    f"{middle[1] / middle[0]:.2f}",
+                )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from arms import panda
-from machine import machine
+from tables import Table, table
 
 from arm_dynamics import State, load_arm
 from arm_dynamics.batch import Cost, Horizon, Ilqr, Mpc, Mppi, Planner
@@ -91,7 +91,9 @@ def plain_rate(arm: ArmModel, precision: str) -> float:
     return SAMPLES * PERIODS / float(np.median(times))
 
 
-def timed(name: str, arm: ArmModel, planner: Planner, state: State, plain: float) -> None:
+def timed(
+    printed: Table, name: str, arm: ArmModel, planner: Planner, state: State, plain: float
+) -> None:
     """Print the time of a plan, of its predictions only, and their rate relative to the kernel."""
     whole, predictions = [], []
     for k in range(REPETITIONS):
@@ -103,16 +105,14 @@ def timed(name: str, arm: ArmModel, planner: Planner, state: State, plain: float
         predictions.append(perf_counter() - start)
     rate = planner.kernel.samples * planner.horizon.periods / float(np.median(predictions))
     p50, p99 = 1e3 * np.percentile(whole[20:], [50, 99])
-    print(
-        f"| {arm.name}, {name} | {p50:.2f} | {p99:.2f} | {1e3 * np.median(predictions):.2f} |"
-        f" {rate / 1e6:.1f} | {rate / plain:.2f} |"
-    )
+    printed.row(
+        f"{arm.name}, {name}", f"{p50:.2f}", f"{p99:.2f}", f"{1e3 * np.median(predictions):.2f}",
+        f"{rate / 1e6:.1f}", f"{rate / plain:.2f}",
+    )  # fmt: skip
 
 
-def print_times() -> None:
+def print_times(printed: Table) -> None:
     """Print the times of plans of five_dof and the Panda."""
-    print("| arm, method | plan, p50 [ms] | p99 [ms] | predictions [ms] | M steps/s | of plain |")
-    print("|---|---|---|---|---|---|")
     for make in (lambda: load_arm("five_dof"), panda):
         arm = make()
         state = State.of(arm.configuration("initial"))
@@ -125,12 +125,12 @@ def print_times() -> None:
                     arm, cost, Mppi(1e-3, samples=SAMPLES, knots=6), Horizon(PERIODS, 0.002, 1),
                     policy=policy, precision=precision,
                 )  # fmt: skip
-                timed(f"MPPI, {text}, {precision}", arm, planner, state, plain)
+                timed(printed, f"MPPI, {text}, {precision}", arm, planner, state, plain)
         planner = Planner(arm, cost, Ilqr(), Horizon(50, 0.002, 1), policy="gravity")
-        timed("iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
+        timed(printed, "iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
 
 
-def print_upright(starts: int = 100) -> None:
+def print_upright(printed: Table, starts: int = 100) -> None:
     """Print how many random starts of two_link end upright, by iLQR and by an LQR."""
     arm = swing_up.weak_arm()
     planner, lqr, plant = swing_up.planner(arm), Lqr(arm), Plant(arm)
@@ -158,7 +158,7 @@ def print_upright(starts: int = 100) -> None:
             times.append(since)
         done = [t for t in times if t < 9]
         spent = f"{np.median(done):.1f}, {max(done):.1f}" if done else "-"
-        print(f"| {name} | {upright} of {starts} | {spent} |")
+        printed.row(name, f"{upright} of {starts}", spent)
 
 
 def regulation(s: Any, p: Any) -> Any:
@@ -200,7 +200,7 @@ def step_cost(arm: ArmModel, controller: Controller, start: Any) -> float:
     return float(trace.work(total.sum(axis=1))[-1])
 
 
-def print_regulation(count: int = 8) -> None:
+def print_regulation(printed: Table, count: int = 8) -> None:
     """Print the costs of steps of four_joint, and the times of an update and of a plan."""
     arm, random = load_arm("four_joint"), np.random.default_rng(1)
     pairs = zip(arm.joints, LIMITS, strict=True)
@@ -218,9 +218,9 @@ def print_regulation(count: int = 8) -> None:
             np.mean([step_cost(plant, controller, start) for start in starts])
             for controller in regulators(model).values()
         ]
-        print(f"| {name} | {' | '.join(f'{mean:.3g}' for mean in means)} |")
+        printed.row(name, *(f"{mean:.3g}" for mean in means))
     times = [update_time(controller, far[0]) for controller in regulators(arm).values()]
-    print(f"| update, median [µs] | {' | '.join(f'{1e6 * time:.1f}' for time in times)} |")
+    printed.row("update, median [µs]", *(f"{1e6 * time:.1f}" for time in times))
 
 
 def update_time(controller: Controller, q: Any) -> float:
@@ -235,7 +235,7 @@ def update_time(controller: Controller, q: Any) -> float:
     return float(np.median(times))
 
 
-def print_reaching(goals: int = 100) -> None:
+def print_reaching(printed: Table, goals: int = 100) -> None:
     """Print errors and contacts of the Panda that reaches random targets among obstacles."""
     arm, scene = panda(), parse_scene(OBSTACLES)
     state, random = State.of(arm.configuration("initial")), np.random.default_rng(1)
@@ -259,10 +259,10 @@ def print_reaching(goals: int = 100) -> None:
                     contacts += checks.find(state.q) is not None
             errors.append(float(np.linalg.norm(tool_pose(arm, state.q)[0] - target)))
         p50, p99 = 1e3 * np.percentile(times[20:], [50, 99])
-        print(
-            f"| {precision} | {p50:.2f} | {p99:.2f} | {contacts} of {1000 * goals} |"
-            f" {1e3 * np.median(errors):.1f} | {1e3 * max(errors):.1f} |"
-        )
+        printed.row(
+            precision, f"{p50:.2f}", f"{p99:.2f}", f"{contacts} of {1000 * goals}",
+            f"{1e3 * np.median(errors):.1f}", f"{1e3 * max(errors):.1f}",
+        )  # fmt: skip
 
 
 def random_targets(scene: Scene, random: np.random.Generator, count: int) -> list[Any]:
@@ -284,17 +284,14 @@ def random_targets(scene: Scene, random: np.random.Generator, count: int) -> lis
 def main() -> None:
     """Print all tables."""
     warnings.simplefilter("ignore")
-    print(machine())
-    print_times()
-    print("\n| controller | upright | time: median, largest [s] |\n|---|---|---|")
-    print_upright()
-    print("\n| four_joint, mean cost of 8 steps | LQR | gain table | MPC |\n|---|---|---|---|")
-    print_regulation()
-    print(
-        "\n| precision | plan, p50 [ms] | p99 [ms] | states in contact | error, median [mm] |"
-        " largest [mm] |\n|---|---|---|---|---|---|"
-    )
-    print_reaching()
+    with table("plans") as printed:
+        print_times(printed)
+    with table("swing-up") as printed:
+        print_upright(printed)
+    with table("regulation") as printed:
+        print_regulation(printed)
+    with table("reaching") as printed:
+        print_reaching(printed)
 
 
 if __name__ == "__main__":

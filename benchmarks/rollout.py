@@ -16,10 +16,10 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 from arms import ARMS
-from machine import machine
 from mjcf import mjcf
 from mujoco import rollout as peer
-from starts import table
+from starts import print_starts
+from tables import table
 
 from arm_dynamics import Command, Plant, State
 from arm_dynamics.batch import StepDerivative, rollout
@@ -86,25 +86,25 @@ def rows(arm: ArmModel, interface: str) -> dict[str, tuple[int, Callable]]:
         return lambda: peer.rollout(model, mj, begin, control)
 
     return {
-        "pin.aba, bare, a call a step": (
+        "`pin.aba` only, from Python": (
             CALLS, repeated(lambda: pin.aba(arm.model, data, q, v, tau))),
-        "Plant.step, a call a step": (CALLS, simulated(1)),
-        "Plant.step, 20 steps a call": (CALLS, simulated(20)),
-        "pin.computeABADerivatives, a call a step": (
+        "`Plant.step`, one step per call": (CALLS, simulated(1)),
+        "`Plant.step`, 20 steps per call": (CALLS, simulated(20)),
+        "`pin.computeABADerivatives`, from Python": (
             CALLS, repeated(lambda: pin.computeABADerivatives(arm.model, data, q, v, tau))),
-        "step + A + B, a call a step": (
+        "next state with A and B, one per Python call": (
             CALLS, repeated(lambda: step_derivative.step(y, command.value, DT))),
-        "kernel, a call a step": (CALLS, repeated(lambda: single.step(x))),
-        "rollout f64, one core": (ROLLOUTS * STEPS, batch("float64", 1)),
-        "rollout f32, one core": (ROLLOUTS * STEPS, batch("float32", 1)),
-        "rollout f64, two cores": (ROLLOUTS * STEPS, batch("float64", 2)),
-        "mujoco.rollout, one core": (PEER_ROLLOUTS * PEER_STEPS, other(True)),
-        "mujoco.rollout, no stops": (PEER_ROLLOUTS * PEER_STEPS, other(False)),
+        "kernel, one step per Python call": (CALLS, repeated(lambda: single.step(x))),
+        "`rollout` float64, one core": (ROLLOUTS * STEPS, batch("float64", 1)),
+        "`rollout` float32, one core": (ROLLOUTS * STEPS, batch("float32", 1)),
+        "`rollout` float64, two cores": (ROLLOUTS * STEPS, batch("float64", 2)),
+        "`mujoco.rollout`, one core": (PEER_ROLLOUTS * PEER_STEPS, other(True)),
+        "`mujoco.rollout`, one core, no end stops": (PEER_ROLLOUTS * PEER_STEPS, other(False)),
     }  # fmt: skip
 
 
-def measure(name: str) -> None:
-    """Print the tables of one arm."""
+def measure(name: str) -> dict[str, tuple[float, float]]:
+    """Return million steps per second and their ratio to ``mujoco.rollout`` by call."""
     load, interface = ARMS[name]
     arm = load()
     model = mujoco.MjModel.from_xml_string(mjcf(arm, DT, False))
@@ -118,21 +118,18 @@ def measure(name: str) -> None:
             start = time.perf_counter()
             call()
             best[row] = min(best[row], (time.perf_counter() - start) / steps)
-    bare, other = best["pin.aba, bare, a call a step"], best["mujoco.rollout, one core"]
-    print(f"\n{arm.name}: MuJoCo's accelerations differ by {error:.1e} of the largest\n")
-    print("| call | M steps/s | ns per step | times pin.aba | times mujoco.rollout |")
-    print("|---|---|---|---|---|")
-    for row, seconds in best.items():
-        numbers = (1e-6 / seconds, 1e9 * seconds, bare / seconds, other / seconds)
-        print(f"| {row} | " + " | ".join(f"{number:.3g}" for number in numbers) + " |")
-    print(f"\n{table(name)}", flush=True)
+    print(f"{arm.name}: MuJoCo's accelerations differ by {error:.1e} of the largest", flush=True)
+    other = best["`mujoco.rollout`, one core"]
+    return {row: (1e-6 / seconds, other / seconds) for row, seconds in best.items()}
 
 
 def main() -> None:
     """Print the tables."""
-    print(f"{machine()}, MuJoCo {mujoco.__version__}")
-    for name in ARMS:
-        measure(name)
+    found = [measure(name) for name in ARMS]
+    with table("rollouts", "mujoco") as printed:
+        for row in found[0]:
+            printed.row(row, *(f"{number:.3g}" for each in found for number in each[row]))
+    print_starts()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import rclpy
 from bare_rclpy import Source
-from machine import machine
+from tables import table
 
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.core.signals import ShutdownFlag
@@ -52,16 +52,16 @@ class Meter:
         self._counts = (trip.sent, trip.answered)
         self._cpu, self._start = [cpu(pid) for pid in self._pids], time.monotonic()
 
-    def row(self, name: str) -> str:
+    def row(self, name: str) -> tuple[str, ...]:
         """Return one row of the table."""
         wall = time.monotonic() - self._start
         load = [100 * (cpu(p) - c) / wall for p, c in zip(self._pids, self._cpu, strict=True)]
         sent, answered = self._trip.sent - self._counts[0], self._trip.answered - self._counts[1]
         p50, p99, worst = np.percentile(self._trip.read(), [50, 99, 100]) * 1e3
         return (
-            f"| {name} | {answered} of {sent} ({100 * answered / sent:.2f} %) | {p50:.3f} "
-            f"| {p99:.3f} | {worst:.3f} | {load[0]:.0f} | {load[1]:.0f} |"
-        )
+            name, f"{100 * answered / sent:.2f} %", f"{p50:.3f}", f"{p99:.3f}", f"{worst:.3f}",
+            f"{load[0]:.0f}", f"{load[1]:.0f}",
+        )  # fmt: skip
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def running(*command: str) -> Iterator[int]:
         process.wait(10)
 
 
-def bare(rate: float, seconds: float) -> str:
+def bare(rate: float, seconds: float) -> tuple[str, ...]:
     """Measure the bare exchange at ``rate`` [Hz]."""
     rclpy.init()
     node = Source()
@@ -89,7 +89,7 @@ def bare(rate: float, seconds: float) -> str:
     return row
 
 
-def whole(rate: float, seconds: float) -> str:
+def whole(rate: float, seconds: float) -> tuple[str, ...]:
     """Measure simulator and controller at ``rate`` [Hz]."""
     rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"update_rate:={rate}"])
     node, stop, rows = SimulatorNode(), ShutdownFlag(), []
@@ -105,10 +105,9 @@ def whole(rate: float, seconds: float) -> str:
         while node.states.round_trip.answered < 1:
             time.sleep(0.05)
         time.sleep(WARM_UP)
-        meter, missed = Meter(node.states.round_trip, pid), node.pacer.missed
+        meter = Meter(node.states.round_trip, pid)
         time.sleep(seconds)
-        late = node.pacer.missed - missed
-        rows.append(f"{meter.row(f'arm_dynamics, {rate:.0f} Hz')} {late} |")
+        rows.append(meter.row(f"arm_dynamics, {rate:.0f} Hz"))
         stop.set()
 
     with running(*controller) as pid:
@@ -127,13 +126,10 @@ def main() -> None:
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
     sleep_precisely()
-    print(machine())
-    print("| loop | answered | p50 [ms] | p99 [ms] | max [ms] | CPU simulator [%] "
-          "| CPU controller [%] | deadlines missed |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|")
-    for rate in args.rates:
-        print(bare(rate, args.seconds), "|", flush=True)
-        print(whole(rate, args.seconds), flush=True)
+    with table("ros loop") as printed:
+        for rate in args.rates:
+            printed.row(*bare(rate, args.seconds))
+            printed.row(*whole(rate, args.seconds))
 
 
 if __name__ == "__main__":

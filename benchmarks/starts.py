@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 from arms import ARMS
+from tables import table
 
 from arm_dynamics import Plant
 from arm_dynamics.batch import StepDerivative, rollout
@@ -30,23 +31,27 @@ def stages(name: str) -> dict[str, float]:
     batch = {"dt": 1e-4, "interface": interface, "outputs": (), "threads": 1}
     batch["steps_per_command"] = 10
     calls: dict[str, Callable[[], object]] = {
-        "joint equations, first Plant": lambda: Plant(arm),
-        "rollout f64, first call": lambda: rollout(arm, np.zeros((8, 2 * n)), np.zeros(n), **batch),
-        "rollout f64, other masses": lambda: rollout(
+        "first `Plant`, for all arms": lambda: Plant(arm),
+        "`rollout` float64, first call": lambda: rollout(
+            arm, np.zeros((8, 2 * n)), np.zeros(n), **batch
+        ),
+        "the same with other masses": lambda: rollout(
             other, np.zeros((8, 2 * n)), np.zeros(n), **batch
         ),
-        "step + A + B": lambda: StepDerivative(arm, interface=interface),
+        "next state with A and B": lambda: StepDerivative(arm, interface=interface),
     }
     return {stage: _seconds(call) for stage, call in calls.items()}
 
 
-def table(name: str) -> str:
-    """Return a table of the stages without and with cached code, one process each."""
-    with tempfile.TemporaryDirectory() as folder:
-        made, found = _child(name, folder), _child(name, folder)
-    rows = [f"| {stage} | {made[stage]:.2f} | {found[stage]:.2f} |" for stage in made]
-    head = "| once per arm | generate + compile, s | from the cache, s |\n|---|---|---|"
-    return "\n".join([head, *rows])
+def print_starts() -> None:
+    """Print the times of all stages without and with cached code, one process each."""
+    times = []
+    for name in ARMS:
+        with tempfile.TemporaryDirectory() as folder:
+            times += [_child(name, folder), _child(name, folder)]
+    with table("starts") as printed:
+        for stage in times[0]:
+            printed.row(stage, *(f"{each[stage]:.2f}" for each in times))
 
 
 def _child(name: str, folder: str) -> dict[str, float]:

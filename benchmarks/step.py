@@ -12,15 +12,23 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pinocchio as pin
-from machine import machine
+from tables import table
 
 from arm_dynamics import Command, Plant, State, load_arm
 
 CALLS = 2000
 REPETITIONS = 25
+ARMS = ("five_dof", "so101")
+"""Arms with plain motors, and with dry friction in motors and gears."""
+CALLED = (
+    "`pin.aba` only, from Python",
+    "`Plant.step`, 20 steps per call (as in the simulator)",
+    "`Plant.step`, one step per call",
+)
 
 
 def seconds(call: Callable[[], object], steps: int) -> float:
@@ -43,26 +51,26 @@ def simulated(plant: Plant, state: State, command: Command, steps: int) -> Calla
 
 def main() -> None:
     """Print microseconds and ratios."""
-    rows: dict[str, tuple[Callable[[], object], int]] = {}
-    for name in ("five_dof", "so101"):  # plain motors; dry friction in motors and gears
+    rows: dict[tuple[str, str], tuple[Callable[[], object], int]] = {}
+    for name in ARMS:
         arm = load_arm(name)
         plant = Plant(arm)
         state = State.of(arm.configuration("initial"), [0.1] * arm.nv)
         command = Command.checked("voltage", [1.0] * arm.nv, arm.nv)
         inputs = arm.model, arm.model.createData(), state.q, state.v, np.zeros(arm.nv)
-        rows[f"{name}: pin.aba, bare"] = partial(pin.aba, *inputs), 1
-        rows[f"{name}: one step a call"] = simulated(plant, state, command, 1), 1
-        rows[f"{name}: 20 steps a call"] = simulated(plant, state, command, 20), 20
-    times: dict[str, list[float]] = {name: [] for name in rows}
+        rows[name, CALLED[0]] = partial(pin.aba, *inputs), 1
+        rows[name, CALLED[1]] = simulated(plant, state, command, 20), 20
+        rows[name, CALLED[2]] = simulated(plant, state, command, 1), 1
+    times: dict[tuple[str, str], list[float]] = {key: [] for key in rows}
     for _ in range(REPETITIONS):
-        for name, (call, steps) in rows.items():
-            times[name].append(seconds(call, steps))
-    print(machine())
-    print("| call | µs per step | ratio to pin.aba |\n|---|---|---|")
-    for name, values in times.items():
-        middle = statistics.median(values)
-        bare = statistics.median(times[name.partition(":")[0] + ": pin.aba, bare"])
-        print(f"| {name} | {middle * 1e6:.2f} | {middle / bare:.2f} |")
+        for key, (call, steps) in rows.items():
+            times[key].append(seconds(call, steps))
+    middle = {key: statistics.median(values) for key, values in times.items()}
+    with table("time step") as printed:
+        for called in CALLED:
+            each = ((middle[arm, called], middle[arm, CALLED[0]]) for arm in ARMS)
+            cells = ((f"{1e6 * t:.2f}", f"{t / bare:.2f}") for t, bare in each)
+            printed.row(called, *chain(*cells))
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "test"))
 
 from stream_rig import Rig, Sine, figures, stream
+from tables import Table, table
 
 CASES = {"even": {}, "±3 ms": {"jitter": 3e-3}, "one lost": {"lost": True}}
 
 
-def table(arm: str, seconds: float) -> None:
+def print_rows(printed: Table, arm: str, seconds: float) -> None:
     """Print a row for each rate, time ahead and kind of waypoint."""
-    heads = " | ".join(f"{name}: error [mrad], lag [ms], ratio" for name in CASES)
-    print(f"| waypoints | rate [Hz] | ahead [ms] | {heads} |\n|{'---|' * (3 + len(CASES))}")
     for velocities in (False, True):
         for rate in (50, 100, 250):
             for ahead in (0.0, 0.01, 0.02, 0.05):
@@ -39,7 +38,7 @@ def table(arm: str, seconds: float) -> None:
                         f"{1e3 * found.error:.2f}, {1e3 * found.lag:.1f}, {found.ratio:.2f}"
                     )
                 kind = "positions, velocities" if velocities else "positions"
-                print(f"| {kind} | {rate} | {1e3 * ahead:g} | {' | '.join(cells)} |")
+                printed.row(kind, rate, f"{1e3 * ahead:g}", *cells)
 
 
 def cost(arm: str) -> None:
@@ -68,7 +67,8 @@ def main() -> None:
     parser.add_argument("--arm", default="five_dof")
     parser.add_argument("--seconds", type=float, default=4.0)
     given = parser.parse_args()
-    table(given.arm, given.seconds)
+    with table("streams") as printed:
+        print_rows(printed, given.arm, given.seconds)
     for arm in (given.arm, "puma560"):
         cost(arm)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,15 +108,22 @@ def lqr_gain(arm: ArmModel, q: ArrayLike, weights: LqrWeights) -> Matrix:
     B. Anderson and J. Moore, Optimal Control: Linear Quadratic Methods (1990), section 3.1.
 
     """
+    Q = np.diag(np.concatenate([weights.position, weights.velocity]))
+    with _stabilizable_dynamics(arm, q) as (A, B):
+        P = solve_riccati(A, B / weights.effort @ B.T, Q)
+    return as_readonly(B.T @ P / weights.effort[:, None])
+
+
+@contextmanager
+def _stabilizable_dynamics(arm: ArmModel, q: ArrayLike) -> Iterator[tuple[Matrix, Matrix]]:
+    """Return ``linear_dynamics``; raises InvalidValue where no gain stabilizes them."""
     A, B = linear_dynamics(arm, q)
     _require_stabilizable(arm, A, B)
-    Q = np.diag(np.concatenate([weights.position, weights.velocity]))
     try:
-        P = solve_riccati(A, B / weights.effort @ B.T, Q)
+        yield A, B
     except (np.linalg.LinAlgError, ValueError) as error:
         where = _configuration_text(arm, q)
         raise InvalidValue(f"{where}: no LQR gain ({error}); choose another") from error
-    return as_readonly(B.T @ P / weights.effort[:, None])
 
 
 @requires_arm
@@ -125,21 +134,7 @@ def sampled_lqr(
 
     xᵀ P x is the least value of Σ T (xᵀ Q x + uᵀ R u) with x⁺ = Φ x + Γ u.
 
-    Parameters
-    ----------
-    arm : ArmModel
-        Arm.
-    q : (nv,) array
-        Configuration [rad or m].
-    weights : LqrWeights
-        Weights Q and R.
-    period : float
-        Period T [s].
-
-    Raises
-    ------
-    InvalidValue
-        As ``lqr_gain``.
+    Arguments and errors as in ``lqr_gain``, and T [s].
 
     References
     ----------
@@ -149,16 +144,11 @@ def sampled_lqr(
     """
     from scipy.linalg import solve_discrete_are  # noqa: PLC0415 - half a second of a node's start
 
-    A, B = linear_dynamics(arm, q)
-    _require_stabilizable(arm, A, B)
-    phi, gamma = zero_order_hold(A, B, period)
     Q = period * np.diag(np.concatenate([weights.position, weights.velocity]))
     R = period * np.diag(weights.effort)
-    try:
+    with _stabilizable_dynamics(arm, q) as dynamics:
+        phi, gamma = zero_order_hold(*dynamics, period)
         P = solve_discrete_are(phi, gamma, Q, R)
-    except (np.linalg.LinAlgError, ValueError) as error:
-        where = _configuration_text(arm, q)
-        raise InvalidValue(f"{where}: no LQR gain ({error}); choose another") from error
     K = np.linalg.solve(R + gamma.T @ P @ gamma, gamma.T @ P @ phi)
     return as_readonly(K), as_readonly(P)
 

@@ -1,5 +1,7 @@
 """The controller "mpc": its gains, its references ahead, and its distance from objects."""
 
+import sys
+
 import numpy as np
 import pytest
 from conftest import five_dof
@@ -11,6 +13,7 @@ from arm_dynamics.control import simulate_closed_loop
 from arm_dynamics.control.controllers.lqr import WEIGHTS
 from arm_dynamics.control.lqr_design.lqr_gain import LqrWeights, sampled_lqr
 from arm_dynamics.control.trajectories.joint_trajectory import JointTrajectory, Waypoint
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.state import Reference, State
 from arm_dynamics.dynamics.kinematics.frames import pose
 from arm_dynamics.dynamics.rigid_body import gravity
@@ -117,3 +120,9 @@ def test_the_nearest_objects_are_avoided_and_free_ones_are_not():
     free = SceneObject("free", Shape("sphere", (0.1,)), np.array([0.5, 0, 0]), mass=1.0)
     boxes = boxes_of(Scene([*balls[::-1], free]))
     np.testing.assert_array_equal(boxes[:, 0], [0, 1, 2, 3])
+
+
+def test_a_missing_library_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arm_dynamics.batch.planning.ilqr", None)
+    with pytest.raises(ConfigError, match=r"controller mpc: .* is not installed; .*pip install"):
+        JointMpc(five_dof())

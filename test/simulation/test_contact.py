@@ -209,8 +209,9 @@ def test_a_pushed_box_tips_above_half_its_base_over_friction(height):
     assert states.velocity[0, 0] > 0
 
 
-def test_energy_never_rises_in_a_heap_of_bodies():
-    random = np.random.default_rng(4)
+@pytest.mark.parametrize("seed", range(4, 8))
+def test_energy_never_rises_in_a_heap_of_bodies(seed):
+    random = np.random.default_rng(seed)
     kinds = [("box", (0.06, 0.05, 0.04)), ("sphere", (0.03,)), ("cylinder", (0.025, 0.06))]
     bodies = [
         body(f"b{k}", *kinds[k % 3], [0.01 * (k % 2), 0.012 * (k % 3), 0.06 + 0.075 * k],
@@ -226,7 +227,7 @@ def test_energy_never_rises_in_a_heap_of_bodies():
     def record(states, found):
         energies.append(dynamics.bodies.energy(states, gravity))
         contacts.append(len(found))
-        assert found.converged, found.residual
+        assert found.residual < 1e-3
 
     states, found = run(dynamics, start, 0.6, 2e-3, record)
     assert np.diff(energies).max() < 1e-4 * energies[0]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, ClassVar
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.kernels.cost import Cost, Stage, cost_geometry
 from arm_dynamics.batch.planning.horizon import Horizon
-from arm_dynamics.batch.planning.ilqr import Ilqr
-from arm_dynamics.batch.planning.local_model import without_dry_friction
 from arm_dynamics.batch.planning.mpc import Mpc
-from arm_dynamics.batch.planning.planner import Plan, Planner
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
 from arm_dynamics.control.controllers.controller import Gains
 from arm_dynamics.control.controllers.friction_compensation import (
@@ -30,12 +27,16 @@ from arm_dynamics.control.lqr_design.lqr_gain import (
 )
 from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.compiled_math import maximum, minimum, squared
+from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.dynamics.rigid_body import rnea_batch
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.linearization import linearize
+
+if TYPE_CHECKING:
+    from arm_dynamics.batch.planning.planner import Plan, Planner
 
 PERIODS, PERIOD = 25, 0.02
 """Horizon: number of periods, and their duration [s]."""
@@ -214,11 +215,30 @@ class JointMpc(Mpc):
         }  # fmt: skip
 
 
-_without_dry_friction = cache(without_dry_friction)
+@lru_cache(maxsize=16)
+def _without_dry_friction(arm: ArmModel) -> ArmModel:
+    from arm_dynamics.batch.planning.local_model import without_dry_friction  # noqa: PLC0415
+
+    return without_dry_friction(arm)
 
 
 def _planner(arm: ArmModel) -> Planner:
-    """Return the planner of an arm, whose dry friction is compensated in the command."""
+    """Return the planner of an arm, whose dry friction is compensated in the command.
+
+    Raises
+    ------
+    ConfigError
+        Without numba or CasADi.
+
+    """
+    try:
+        from arm_dynamics.batch.planning.ilqr import Ilqr  # noqa: PLC0415
+        from arm_dynamics.batch.planning.planner import Planner  # noqa: PLC0415
+    except ImportError as error:
+        name = str(error.name).partition(".")[0]
+        raise ConfigError(
+            f"controller mpc: {name} is not installed; python -m pip install {name}"
+        ) from error
     arm = _without_dry_friction(arm)
     spheres = len(cost_geometry(arm, EMPTY_SCENE).spheres)
     return Planner(arm, _cost(arm.nv, spheres), Ilqr(1), _horizon(arm))

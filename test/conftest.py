@@ -62,24 +62,29 @@ JOINT = """<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link=
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark the tests of ros/, and as slow cases beyond ``quick`` and arms beyond ``kernels``.
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests of ros/, and as slow cases beyond ``quick`` and the first of ``kernels``.
 
-    Files that take long run first.
+    Cases of arms that ``kernels`` does not name are deselected. Files that take long run first.
     """
-    cases = Counter()
+    cases, deselected = Counter(), []
     for item in items:
         if item.path.parent == ROS:
             item.add_marker(pytest.mark.ros)
         quick = item.get_closest_marker("quick")
         kernels = item.get_closest_marker("kernels")
-        if kernels and item.callspec.params.get("name", *kernels.args) not in kernels.args:
+        arm = item.callspec.params.get("name", kernels.args[0]) if kernels else None
+        if kernels and arm != kernels.args[0]:
             item.add_marker(pytest.mark.slow)
+            if arm not in kernels.args:
+                deselected.append(item)
             continue
         test = item.nodeid.partition("[")[0]
         cases[test] += 1
         if quick is not None and cases[test] > quick.args[0]:
             item.add_marker(pytest.mark.slow)
+    config.hook.pytest_deselected(items=deselected)
+    items[:] = [item for item in items if item not in set(deselected)]
     tests = Counter(item.path for item in items)
     hardware = {item.path for item in items if item.get_closest_marker("hardware")}
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -149,7 +149,7 @@ CONTROLLERS = {
     name: plugins.load_class("controllers", name)
     for name in plugins.registered_names("controllers")
 }
-COMPILES = {"mpc": [pytest.mark.kernels("five_dof")]}
+COMPILES = {"mpc": [pytest.mark.kernels("five_dof", "so101", "seven_dof_can")]}
 ARMS = resources.resource_names("urdf", ".urdf")
 WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}
 WRONG_ARMS = [*((name, None) for name in ARMS), ("five_dof", 0), ("four_joint", 1)]

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from arm_dynamics.batch.planning.horizon import Horizon
     from arm_dynamics.batch.planning.ilqr import Ilqr
     from arm_dynamics.batch.planning.mpc import Mpc
-    from arm_dynamics.batch.planning.planner import NoPlan, Plan, Planner
+    from arm_dynamics.batch.planning.plan import NoPlan, Plan
+    from arm_dynamics.batch.planning.planner import Planner
     from arm_dynamics.batch.planning.sampling_methods import (
         CrossEntropy,
         Mppi,
@@ -46,8 +47,8 @@ _MODULES = {
     "Mpc": ".planning.mpc",
     "MonteCarlo": ".tuning.montecarlo",
     "Mppi": ".planning.sampling_methods",
-    "NoPlan": ".planning.planner",
-    "Plan": ".planning.planner",
+    "NoPlan": ".planning.plan",
+    "Plan": ".planning.plan",
     "Planner": ".planning.planner",
     "PredictiveSampling": ".planning.sampling_methods",
     "Reach": ".environments.task",

@@ -106,7 +106,7 @@ class ControlLoop:
         self.collision_avoidance: CollisionAvoidance | None = None
         if self_collision:
             self.use_scene(scene)
-        self._prepare(controller)
+        controller.follow_references(self.reference_generator.at)
         self._contact_stop = -1
         """Number of the trajectory that stops the arm before a contact."""
         self.restart_count = 0
@@ -325,14 +325,10 @@ class ControlLoop:
         """
         if self.driver.timing is not None:
             self.gain_scaling.check(controller)
-        self._prepare(controller)
-        self._active.request_switch(controller)
-
-    def _prepare(self, controller: Controller) -> None:
-        """Pass on what a controller may use in addition to state and reference."""
         controller.follow_references(self.reference_generator.at)
         if self.collision_avoidance is not None:
             controller.use_scene(self.collision_avoidance.scene)
+        self._active.request_switch(controller)
 
     def _switch(self, state: State) -> None:
         try:

@@ -227,7 +227,8 @@ def test_energy_never_rises_in_a_heap_of_bodies(seed):
     def record(states, found):
         energies.append(dynamics.bodies.energy(states, gravity))
         contacts.append(len(found))
-        assert found.residual < 1e-3
+        assert found.converged or seed > 4, found.residual
+        assert found.residual < 1e-4
 
     states, found = run(dynamics, start, 0.6, 2e-3, record)
     assert np.diff(energies).max() < 1e-4 * energies[0]

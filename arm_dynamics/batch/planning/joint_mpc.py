@@ -36,7 +36,8 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.linearization import linearize
 
 if TYPE_CHECKING:
-    from arm_dynamics.batch.planning.planner import Plan, Planner
+    from arm_dynamics.batch.planning.plan import Plan
+    from arm_dynamics.batch.planning.planner import Planner
 
 PERIODS, PERIOD = 25, 0.02
 """Horizon: number of periods, and their duration [s]."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.batch.planning.plan import NoPlan, Plan
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import Matrix, Vector, check_float
@@ -18,7 +19,7 @@ from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.model.arm_model import ArmModel
 
 if TYPE_CHECKING:
-    from arm_dynamics.batch.planning.planner import Plan, Planner
+    from arm_dynamics.batch.planning.planner import Planner
 
 References = Callable[[Reference, Vector], Mapping[str, ArrayLike]]
 """Reference of the loop and times from now (periods,) [s] -> parameters of the cost."""
@@ -74,10 +75,8 @@ class Mpc(Controller):
         max_age: float | None = None,
         arm: ArmModel | None = None,
     ) -> None:
-        # Planners need numba; this class is imported without it.
-        from arm_dynamics.batch.planning.planner import NoPlan, Planner  # noqa: PLC0415
+        from arm_dynamics.batch.planning.planner import Planner  # noqa: PLC0415 - needs numba
 
-        self._no_plan = NoPlan
         self.planner = check_type(Planner, "planner", planner, "Planner(...)")
         self.interface = planner.spec.interface  # type: ignore[misc]
         if references is None and "q_ref" in planner.cost.parameters:
@@ -172,7 +171,7 @@ class Mpc(Controller):
             done: Future[Plan] = Future()
             try:
                 done.set_result(self.planner.update(state, pending))
-            except self._no_plan as error:
+            except NoPlan as error:
                 done.set_exception(error)
             self._running = done
             self._take_plan()
@@ -199,5 +198,5 @@ class Mpc(Controller):
         running, self._running = self._running, None
         try:
             self._plan = running.result()
-        except self._no_plan:
+        except NoPlan:
             self.failed += 1

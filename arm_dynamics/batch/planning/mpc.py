@@ -99,10 +99,8 @@ class Mpc(Controller):
         return Mpc(self.planner.copied(), self._references, max_age=self.max_age)
 
     def plan_in_thread(self, background: bool) -> None:
-        """Plan in a thread, or in ``update``, from the next plan on."""
+        """Plan in a thread, or in ``update``, from the next plan on; from any thread."""
         if background != (self._pool is not None):
-            if self._pool is not None:
-                self._pool.shutdown(wait=False)
             self._pool = ThreadPoolExecutor(1) if background else None
 
     def reset(self, state: State) -> None:
@@ -166,8 +164,8 @@ class Mpc(Controller):
             return
         if changes := self.cost_parameters(state, reference):
             self.planner.set_parameters(changes)
-        pending = self._pending(state.time)
-        if self._pool is None or self._plan is None:  # the first one is waited for
+        pending, pool = self._pending(state.time), self._pool
+        if pool is None or self._plan is None:  # the first one is waited for
             done: Future[Plan] = Future()
             try:
                 done.set_result(self.planner.update(state, pending))
@@ -176,7 +174,7 @@ class Mpc(Controller):
             self._running = done
             self._take_plan()
         else:
-            self._running = self._pool.submit(self.planner.update, state, pending)
+            self._running = pool.submit(self.planner.update, state, pending)
 
     def _pending(self, time: float) -> Matrix:
         """Return the commands of the last periods that have not acted (delay, nv), 0 before any."""

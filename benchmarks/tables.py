@@ -23,6 +23,10 @@ COLUMNS = {
         "million steps per second", "five_dof", "ratio to `mujoco.rollout`", "Panda, 7 joints",
         "ratio to `mujoco.rollout`",
     ),
+    "operations": (
+        "kernel", "multiplications", "additions", "divisions", "loads and stores", "others",
+        "limit [ns]", "one pass [ns]", "limit / pass",
+    ),
     "starts": (
         "once per arm", "five_dof: generate and compile [s]", "from the cache [s]",
         "Panda: generate and compile [s]", "from the cache [s]",

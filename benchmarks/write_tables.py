@@ -16,7 +16,7 @@ from plan_curves import draw
 from tables import replaced
 
 BENCHMARKS = (
-    "step", "rollout", "environments", "planning", "reaching", "gain_search", "control",
+    "step", "rollout", "operations", "environments", "planning", "reaching", "gain_search", "control",
     "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
     "ros_loop",
 )  # fmt: skip

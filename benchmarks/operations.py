@@ -2,8 +2,8 @@
 
     pip install 'arm_dynamics[bench]' && python benchmarks/operations.py
 
-The instructions are those of the machine code of the loop over the lanes: one pass advances the
-lanes of one vector register. The limit is the time of as many independent fused multiply-adds, of
+The instructions are those of the machine code: one pass of its loop advances the rollouts of one
+vector register. The limit is the time of as many independent fused multiply-adds, of
 a loop of nothing else in the same run. The best of many times is taken, because load on the machine
 only adds time.
 """
@@ -110,7 +110,7 @@ def measure(name: str, precision: str) -> tuple[object, ...]:
             outputs=(), precision=precision, threads=1,
         ),
     ])  # fmt: skip
-    width = lanes_of_a_register(precision)
+    width = rollouts_of_a_register(precision)
     per_multiplication = peak / (PASSES * CHAINS * ROUNDS * LANES / width)
     limit, passed = (
         kinds["multiplications"] * per_multiplication,
@@ -121,8 +121,8 @@ def measure(name: str, precision: str) -> tuple[object, ...]:
             f"{limit / passed:.2f}")  # fmt: skip
 
 
-def lanes_of_a_register(precision: str) -> int:
-    """Return the lanes of a vector register, as the compiler of this machine uses it."""
+def rollouts_of_a_register(precision: str) -> int:
+    """Return the SIMD lanes of a vector register, as the compiler of this machine uses it."""
     size = 64 if "avx512f" in numba.core.codegen.get_host_cpu_features() else 32
     return size // np.dtype(precision).itemsize
 

@@ -16,8 +16,8 @@ from plan_curves import draw
 from tables import replaced
 
 BENCHMARKS = (
-    "step", "rollout", "operations", "environments", "planning", "reaching", "gain_search", "control",
-    "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
+    "step", "rollout", "operations", "environments", "planning", "reaching", "gain_search",
+    "control", "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
     "ros_loop",
 )  # fmt: skip
 HERE = Path(__file__).parent

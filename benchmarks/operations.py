@@ -26,8 +26,8 @@ from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.batch.kernels.lane_loop import lane_loop
 
-LANES, CHAINS, ROUNDS, PASSES = 32, 12, 50, 20
-"""Lanes of a block; independent chains of multiply-adds, their length, passes of a measurement."""
+WIDTH, CHAINS, ROUNDS, PASSES = 32, 12, 50, 20
+"""SIMD lanes of a block; independent chains of multiply-adds, their length, passes."""
 ROLLOUTS, STEPS, REPETITIONS = 512, 1000, 30
 KINDS = {
     "multiplications": r"vf?n?m(ul|add|sub)\w*p[sd]|vfnm\w+p[sd]",
@@ -69,14 +69,14 @@ def multiply_adds(precision: str) -> Callable[[], None]:
     loads += [f"m = x[{CHAINS}]", f"b = x[{CHAINS + 1}]"]
     lines = [f"{name} = {name} * m + b" for _ in range(ROUNDS) for name in chains]
     stores = [f"x[{i}] = {name}" for i, name in enumerate(chains)]
-    one = lane_loop("\n".join(loads + lines + stores), precision, LANES, (CHAINS + 2) * LANES)
+    one = lane_loop("\n".join(loads + lines + stores), precision, WIDTH, (CHAINS + 2) * WIDTH)
 
     @numba.njit(fastmath={"contract"})  # type: ignore[untyped-decorator]
     def passes(x: Any) -> None:
         for _ in range(PASSES):
             one(x)
 
-    block = np.full((CHAINS + 2) * LANES, 0.5, dtype=precision)
+    block = np.full((CHAINS + 2) * WIDTH, 0.5, dtype=precision)
     return lambda: passes(block)
 
 
@@ -97,7 +97,7 @@ def measure(name: str, precision: str) -> tuple[object, ...]:
     """Return a row: instructions of each kind, limit and time of a pass, and their ratio."""
     load, interface = ARMS[name]
     arm = load()
-    kernel = Kernel(arm, KernelOptions(interface=interface, precision=precision, lanes=LANES))
+    kernel = Kernel(arm, KernelOptions(interface=interface, precision=precision, lanes=WIDTH))
     n, q = arm.nv, np.array(arm.configuration("initial"))
     values = {"q": q, "v": np.zeros(n), "command": np.zeros(n), "dt": np.array([1e-4])}
     (step,) = kernel.functions("step")
@@ -111,7 +111,7 @@ def measure(name: str, precision: str) -> tuple[object, ...]:
         ),
     ])  # fmt: skip
     width = rollouts_of_a_register(precision)
-    per_multiplication = peak / (PASSES * CHAINS * ROUNDS * LANES / width)
+    per_multiplication = peak / (PASSES * CHAINS * ROUNDS * WIDTH / width)
     limit, passed = (
         kinds["multiplications"] * per_multiplication,
         taken / (ROLLOUTS * STEPS / width),

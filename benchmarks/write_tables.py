@@ -17,8 +17,8 @@ from tables import replaced
 
 BENCHMARKS = (
     "step", "rollout", "operations", "environments", "planning", "reaching", "gain_search",
-    "control", "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
-    "ros_loop",
+    "control", "collisions", "contact", "inverse_kinematics", "identification", "drivers",
+    "streams", "ros_loop",
 )  # fmt: skip
 HERE = Path(__file__).parent
 PAGES = sorted(HERE.parent.glob("docs/*.md"))

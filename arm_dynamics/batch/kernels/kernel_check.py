@@ -196,6 +196,13 @@ class _Trial:
         for k in self.lanes:
             expected = plan.command(self.arm, data, q[k], v[k], knot[k])
             self._accept("command of a policy", self.rows("command", x)[k], expected)
+        if plan.begins_step:
+            y = self.start.copy()
+            first = self.layout.block("command")
+            y.reshape(self.layout.rows, -1)[first] = x.reshape(self.layout.rows, -1)[first]
+            self.module.step(y)
+            for name in ("q", "v", "act", "effort"):
+                self._accept(f"{name} of a policy", self.rows(name, x), self.rows(name, y))
         for name in ("score", "terminal"):
             x = self.start.copy()
             getattr(self.module, name)(x)

@@ -47,15 +47,15 @@ options = dict(cache=True, nogil=True, error_model="numpy", fastmath={fastmath})
 
 STEP = '''
 
-step_lanes = lane_loop("""
+{name}_lanes = lane_loop("""
 {lines}
 """, PRECISION, LANES, FIRST_CONSTANT)
 
 
 @numba.njit(**options)
-def step(x):
-    """Advance every lane by one time step; return whether any diverged."""
-    diverged = step_lanes(x)
+def {name}(x):
+    """{purpose}"""
+    diverged = {name}_lanes(x)
 {impulses}
     return diverged
 '''
@@ -181,14 +181,15 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
     impulses += [DRY_FRICTION.format(n=n, sweeps=SWEEPS, **rows)] if dry else []
     texts = []
     for function in trace.functions:
-        lines = function_lines(function, layout, constants)
-        if function.name == "step":
+        lines, name, purpose = (
+            function_lines(function, layout, constants), function.name, function.purpose,
+        )  # fmt: skip
+        if name not in CALLED:
+            texts.append(LANE_FUNCTION.format(name=name, lines=lines))
+        elif "v" in function.outputs:
             after = indent("\n".join(impulses), " " * 4)
-            texts.append(STEP.format(lines=lines, impulses=after))
-        elif function.name not in CALLED:
-            texts.append(LANE_FUNCTION.format(name=function.name, lines=lines))
+            texts.append(STEP.format(name=name, purpose=purpose, lines=lines, impulses=after))
         else:
-            name, purpose = function.name, function.purpose
             texts.append(FUNCTION.format(name=name, purpose=purpose, lines=lines))
     names = [function.name for function in trace.functions]
     loop = ROLLOUT.format(
@@ -250,7 +251,7 @@ def function_lines(function: TracedFunction, layout: Layout, constants: dict[flo
     loads = [f"{text} = {element(function.inputs, at)}" for at, text in read.items()]
     written = emitter.outputs.items()
     stores = [f"{element(function.outputs, at)} = {text}" for at, text in written]
-    if function.name == "step":
+    if function.name in CALLED and "v" in function.outputs:
         velocities = [text for (k, _), text in written if function.outputs[k] == "v"]
         stores += [f"total = {' + '.join(velocities)}", "diverged = total - total != 0.0"]
     return "\n".join([*by_longest_chain([*loads, *emitter.lines]), *stores])

@@ -18,6 +18,15 @@ def fill(x: Vector, row: int, values: Vector, lanes: int) -> None:
 
 
 @stored
+def copy_rows(x: Vector, row: int, out: Matrix) -> None:
+    """Copy consecutive rows of a block."""
+    rows, lanes = out.shape
+    for r in range(rows):
+        for lane in range(lanes):
+            out[r, lane] = x[(row + r) * lanes + lane]
+
+
+@stored
 def write_inputs(
     x: Vector,
     k: int,
@@ -57,15 +66,15 @@ def evaluate(
     taps: tuple[IntArray, Matrix],
     parameters: Matrix,
     costs: Vector,
-    first_sample: tuple[Matrix, Matrix, Matrix],
+    record: tuple[FloatArray, FloatArray, FloatArray],
 ) -> None:
     """Write the cost of each sample, infinity for one that diverges.
 
     Parameters
     ----------
     program : IntArray
-        Addresses of step, tick, score and terminal; lanes, steps per period and joints; first rows
-        of v, knot, command, parameter and cost.
+        Addresses of step, tick, score and terminal; lanes, steps per period, those of them that
+        tick takes, and joints; first rows of v, knot, command, parameter and cost.
     blocks : Matrix
         Blocks of the kernel, shape (blocks, rows * lanes), overwritten.
     start : Vector
@@ -84,18 +93,18 @@ def evaluate(
         Parameters of the cost, shape (1 or delay + periods, size).
     costs : Vector
         Output, shape (blocks * lanes,).
-    first_sample : tuple
-        Output: inputs (periods, nv), states (periods + 1, 2 nv + na) and commands (periods, nv) of
-        lane 0 of the first block; empty for none.
+    record : tuple
+        Output: inputs (periods, nv, lanes), states (periods + 1, 2 nv + na, lanes) and commands
+        (periods, nv, lanes) of the first block; empty for none.
 
     """
-    step, tick, score, terminal, lanes, steps, n = program[:7]
-    v, knot, command, parameter, cost = program[7:]
+    step, tick, score, terminal, lanes, steps, begun, n = program[:8]
+    v, knot, command, parameter, cost = program[8:]
     delay, periods, size = pending.shape[0], taps[0].size, parameters.shape[1]
-    sample_inputs, sample_states, sample_commands = first_sample
+    inputs, states, commands = record
     for b in range(blocks.shape[0]):
         x = blocks[b]
-        records = b == 0 and sample_states.shape[0] > 0
+        records = b == 0 and states.shape[0] > 0
         fill(x, 0, start, lanes)
         x[cost * lanes : (cost + 1) * lanes] = 0.0
         for k in range(-delay, periods):
@@ -105,17 +114,18 @@ def evaluate(
                 fill(x, command, pending[k + delay], lanes)
             else:
                 write_inputs(x, k, knot, nominal, knots[b], taps)
+                if records:
+                    copy_rows(x, 0, states[k])
+                    copy_rows(x, knot, inputs[k])
                 call_at(tick, x)
                 if records:
-                    sample_states[k] = x[: start.size * lanes : lanes]
-                    sample_inputs[k] = x[knot * lanes : (knot + n) * lanes : lanes]
-                    sample_commands[k] = x[command * lanes : (command + n) * lanes : lanes]
-            for _ in range(steps):
+                    copy_rows(x, command, commands[k])
+            for _ in range(steps if k < 0 else steps - begun):
                 call_at(step, x)
             call_at(score, x)
         call_at(terminal, x)
         if records:
-            sample_states[periods] = x[: start.size * lanes : lanes]
+            copy_rows(x, 0, states[periods])
         for lane in range(lanes):
             total = x[cost * lanes + lane]
             for i in range(n):

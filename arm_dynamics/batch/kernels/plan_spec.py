@@ -57,6 +57,11 @@ class PlanSpec:
                 " policy 'command'"
             )
 
+    @property
+    def begins_step(self) -> bool:
+        """Whether the policy's function also takes the first time step: they share M(q) and h."""
+        return self.policy != "command"
+
     def rows(self, arm: ArmModel) -> dict[str, int]:
         """Return the rows that a kernel has in addition, and their sizes."""
         return {"knot": arm.nv, "parameter": self.cost.size, "cost": 1}

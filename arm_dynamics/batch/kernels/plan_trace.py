@@ -43,10 +43,25 @@ STAGE = ("q", "v", "act", "command", "effort")
 def trace_plan(trace: StepTrace, arm: ArmModel, spec: PlanSpec) -> StepTrace:
     """Add rows and functions: the policy before each period, the costs after it and at the end."""
     layout = Layout.of({**trace.layout.sizes, **spec.rows(arm)})
+    tick, *costs = plan_functions(arm, spec)
+    if spec.begins_step:
+        tick = _with_step(tick, trace.functions[0])
     return replace(
-        trace, layout=layout, functions=(*trace.functions, *plan_functions(arm, spec)),
-        inputs=("knot",),
-    )  # fmt: skip
+        trace, layout=layout, functions=(*trace.functions, tick, *costs), inputs=("knot",)
+    )
+
+
+def _with_step(tick: TracedFunction, step: TracedFunction) -> TracedFunction:
+    """Return the policy and the first step of a period, with their common expressions once."""
+    sizes = dict(zip(step.inputs, (step.function.numel_in(k) for k in range(5)), strict=True))
+    rows = {x: ca.SX.sym(x, size) for x, size in {**sizes, "knot": sizes["q"]}.items()}
+    command = tick.function(*(rows[x] for x in tick.inputs))
+    rows["command"] = command
+    after = step.function.call([rows[x] for x in step.inputs], True, False)
+    del rows["command"]
+    function = ca.Function("tick", list(rows.values()), ca.cse([command, *after]))
+    purpose = "Command of a period and the first time step."
+    return TracedFunction("tick", purpose, function, tuple(rows), ("command", *step.outputs))
 
 
 @lru_cache(maxsize=16)
@@ -88,7 +103,12 @@ def policy(
         command = command + vector(map(Symbol, chain.inverse_dynamics(rest, rest)))
     elif spec.policy == "acceleration":
         v, a = ([x.sx for x in rows[name]] for name in ("v", "knot"))
-        command = vector(map(Symbol, chain.inverse_dynamics(v, a)))
+        if limited:  # of a kernel: M and h are those of the step
+            drift = chain.inverse_dynamics(v, rest)
+            force = ca.mtimes(chain.mass_matrix(), ca.vertcat(*a)) + ca.vertcat(*drift)
+            command = vector(Symbol(force[i]) for i in range(arm.nv))
+        else:
+            command = vector(map(Symbol, chain.inverse_dynamics(v, a)))
     if not limited:
         return vector(command)
     limits = spec.limits(arm)

@@ -98,7 +98,7 @@ def expand(
 def factor(H: Matrix, free: Vector, damping: Vector, L: Matrix) -> bool:
     """Write L of L Lᵀ = H + diag(damping), with rows and columns that are not free as those of 1.
 
-    False if the matrix is not positive definite.
+    The diagonal of L is inverted. False if the matrix is not positive definite.
     """
     n = free.size
     for i in range(n):
@@ -108,61 +108,57 @@ def factor(H: Matrix, free: Vector, damping: Vector, L: Matrix) -> bool:
             for t in range(j):
                 s -= L[i, t] * L[j, t]
             if i > j:
-                L[i, j] = s / L[j, j]
+                L[i, j] = s * L[j, j]
             elif s > 0.0:
-                L[i, i] = np.sqrt(s)
+                L[i, i] = 1.0 / np.sqrt(s)
             else:
                 return False
     return True
 
 
 @stored
-def solve_factored(L: Matrix, y: Vector) -> None:
-    """Replace y by (L Lᵀ)⁻¹ y."""
-    n = y.size
+def solve_factored(L: Matrix, y: Matrix) -> None:
+    """Replace y (n, columns) by (L Lᵀ)⁻¹ y."""
+    n, columns = y.shape
     for i in range(n):
         for t in range(i):
-            y[i] -= L[i, t] * y[t]
-        y[i] /= L[i, i]
+            for c in range(columns):
+                y[i, c] -= L[i, t] * y[t, c]
+        for c in range(columns):
+            y[i, c] *= L[i, i]
     for i in range(n - 1, -1, -1):
         for t in range(i + 1, n):
-            y[i] -= L[t, i] * y[t]
-        y[i] /= L[i, i]
+            for c in range(columns):
+                y[i, c] -= L[t, i] * y[t, c]
+        for c in range(columns):
+            y[i, c] *= L[i, i]
 
 
 @stored
-def limited_step(
-    Q_uu: Matrix,
-    Q_u: Vector,
-    Q_ux: Matrix,
-    u: Vector,
-    bound: Vector,
-    damping: float,
-    step: Vector,
-    gain: Matrix,
+def limited_gain(
+    Q_uu: Matrix, Q_ux: Matrix, u: Vector, bound: Vector, damping: float, gain: Matrix
 ) -> bool:
-    """Write d = -H⁻¹ Q_u and K = H⁻¹ Q_ux of one period; False if H is not positive definite.
+    """Write [K, -d] = H⁻¹ [Q_ux, Q_u] of one period; False if H is not positive definite.
 
     H = Q_uu + μ diag|Q_uu|: efforts of a large and a small joint differ by orders of magnitude.
+    The last columns of Q_ux and ``gain`` are Q_u and -d.
 
     Inputs ``u`` at their bound that d leads beyond are held, and the others solved again.
     """
-    n, m = Q_ux.shape
+    n = u.size
     size = np.abs(np.diag(Q_uu))
     shift = damping * (size + 1e-9 * size.mean())
-    free, L, y = np.ones(n), np.zeros((n, n)), np.empty(n)
+    free, L = np.ones(n), np.zeros((n, n))
     for _ in range(n + 1):
         if not factor(Q_uu, free, shift, L):
             return False
-        step[:] = -Q_u * free
-        solve_factored(L, step)
-        for c in range(m):
-            y[:] = Q_ux[:, c] * free
-            solve_factored(L, y)
-            gain[:, c] = y
+        for i in range(n):
+            gain[i] = Q_ux[i] * free[i]
+        solve_factored(L, gain)
         held = 0
         for i in range(n):
-            if free[i] > 0.0 and abs(u[i]) >= bound[i] * (1.0 - 1e-9) and u[i] * step[i] > 0.0:
+            beyond = u[i] * gain[i, -1] < 0.0
+            if free[i] > 0.0 and abs(u[i]) >= bound[i] * (1.0 - 1e-9) and beyond:
                 free[i], held = 0.0, held + 1
         if held == 0:
             break
@@ -182,7 +178,12 @@ def backward(
     """Solve the quadratic approximation backwards in time.
 
     The change of an input is α d_k + K_k (x_k - x). An input at its bound that d would lead beyond
-    has d = 0 and K = 0.
+    has d = 0 and K = 0. With T = ∂(x⁺, c)/∂(x, u) of a period with the command c, and the gradient
+    h and second derivative H of the cost after it,
+
+        Q = Tᵀ H T,  q = Tᵀ h,  V = Q_xx + Kᵀ (Q_uu K - 2 Q_ux),
+
+    and the same with the gradients and -d as last columns of V, Q and K.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def backward(
     bound : Vector
         Largest input (nv,).
     damping : float
-        μ: μ times the mean of its diagonal is added to Q_uu.
+        μ: μ times the diagonal of Q_uu is added to it.
     steps, gains : Matrix, FloatArray
         Output: d (periods, nv) and K (periods, nv, m).
 
@@ -210,32 +211,37 @@ def backward(
     """
     A, B, policy_state, policy_input = dynamics
     gradient, hessian = costs
-    periods, m, _ = B.shape
-    V = hessian[periods, :m, :m].copy()
-    v = gradient[periods, :m].copy()
-    decrease = 0.0
+    periods, m, n = B.shape
+    size = m + n
+    square, wide = (size, size), (n, m + 1)
+    V, H, T, HT = np.zeros(square), np.zeros(square), np.zeros(square), np.zeros(square)
+    Q, Q_uu, Q_ux, K, KQ = (
+        np.zeros(square), np.zeros((n, n)), np.zeros(wide), np.zeros(wide), np.zeros(wide),
+    )  # fmt: skip
+    v, h, q, change = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros((m + 1, m + 1))
+    V[:m, :m], v[:m], decrease = hessian[periods, :m, :m], gradient[periods, :m], 0.0
     for k in range(periods - 1, -1, -1):
-        C, D = policy_state[k], policy_input[k]
-        a = A[k] + B[k] @ C
-        b = B[k] @ D
-        l_x, l_c = gradient[k, :m], np.ascontiguousarray(gradient[k, m:])
-        W = V + hessian[k, :m, :m]
-        cross = np.ascontiguousarray(hessian[k, m:, :m])
-        R = np.ascontiguousarray(hessian[k, m:, m:])
-        w = v + l_x
-        Q_x = a.T @ w + C.T @ l_c
-        Q_u = b.T @ w + D.T @ l_c
-        Wa, Wb = W @ a, W @ b
-        ca, cb = cross @ a, cross @ b
-        RC, RD = R @ C, R @ D
-        Q_xx = a.T @ Wa + C.T @ RC + ca.T @ C + C.T @ ca
-        Q_uu = b.T @ Wb + D.T @ RD + cb.T @ D + D.T @ cb
-        Q_ux = b.T @ Wa + D.T @ RC + cb.T @ C + D.T @ ca
-        if not limited_step(Q_uu, Q_u, Q_ux, inputs[k], bound, damping, steps[k], gains[k]):
+        np.add(hessian[k], V, H)
+        np.add(gradient[k], v, h)
+        T[m:, :m], T[m:, m:] = policy_state[k], policy_input[k]
+        np.dot(B[k], T[m:], T[:m])
+        T[:m, :m] += A[k]
+        np.dot(H, T, HT)
+        np.dot(T.T, HT, Q)
+        np.dot(T.T, h, q)
+        for i in range(n):
+            Q_uu[i], Q_ux[i, :m], Q_ux[i, m] = Q[m + i, m:], Q[m + i, :m], q[m + i]
+        if not limited_gain(Q_uu, Q_ux, inputs[k], bound, damping, K):
             return -1.0
-        step, gain = steps[k], gains[k]
-        decrease -= step @ Q_u + 0.5 * (step @ (Q_uu @ step))
-        v = Q_x - gain.T @ (Q_uu @ step) - gain.T @ Q_u + Q_ux.T @ step
-        V = Q_xx + gain.T @ (Q_uu @ gain) - gain.T @ Q_ux - Q_ux.T @ gain
-        V = 0.5 * (V + V.T)
+        np.dot(Q_uu, K, KQ)
+        KQ -= 2.0 * Q_ux
+        np.dot(K.T, KQ, change)
+        for i in range(m):
+            v[i] = q[i] + change[i, m]
+            for j in range(i + 1):
+                both = Q[i, j] + Q[j, i] + change[i, j] + change[j, i]
+                V[i, j] = V[j, i] = 0.5 * both
+        for i in range(n):
+            steps[k, i], gains[k, i] = -K[i, m], K[i, :m]
+        decrease -= 0.5 * change[m, m]
     return decrease

@@ -78,9 +78,8 @@ class Ilqr(PlanningMethod):
             if iteration:
                 self._model.update(kernel)
             changes[:] = STEP_SIZES * self._model.steps[:, :, None]
-            best = int(np.argmin(kernel.costs()))
-            changes[:, :, 0] = STEP_SIZES[best] * self._model.steps
-            cost = kernel.follow_first()
+            best = int(np.argmin(kernel.costs(record=True)))
+            cost = kernel.follow(best)
             if best == 0:  # no step lowers the cost: a shorter one next time
                 self._model.change_damping(RETRY_DAMPING)
         return cost

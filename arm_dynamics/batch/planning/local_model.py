@@ -104,6 +104,7 @@ class LocalModel:
             self._program, self._derivative, self._quadratic, states, inputs, commands, rows,
             self.horizon.dt, self.dynamics, self.costs,
         )  # fmt: skip
+        factor = 1 / DAMPING_FACTOR
         while finite and self._damping <= MAX_DAMPING:
             decrease = backward(
                 self.dynamics,
@@ -116,9 +117,10 @@ class LocalModel:
             )
             if decrease >= 0 and np.isfinite(self._gains).all():
                 kernel.gains[:] = self._gains[:, :, : 2 * n]
-                self.change_damping(1 / DAMPING_FACTOR)
+                self.change_damping(factor)
                 return float(decrease)
             self._damping *= DAMPING_FACTOR
+            factor = 1.0  # as much is needed next time too
         self._damping = MAX_DAMPING
         self.steps[:] = kernel.gains[:] = 0.0
         return 0.0

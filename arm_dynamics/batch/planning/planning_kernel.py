@@ -76,7 +76,7 @@ class PlanningKernel:
         self._blocks[:] = block
         functions = kernel.functions("step", "tick", "score", "terminal")
         self._program = np.array([
-            *addresses(precision, functions), BLOCK, horizon.steps, arm.nv,
+            *addresses(precision, functions), BLOCK, horizon.steps, int(spec.begins_step), arm.nv,
             *(first[name] for name in ("v", "knot", "command", "parameter", "cost")),
         ])  # fmt: skip
         periods, n = horizon.free_periods, arm.nv
@@ -92,8 +92,8 @@ class PlanningKernel:
         self.gains = np.zeros((periods, n, 2 * n), dtype)
         self.commands = np.zeros((periods, n), dtype)
         motion = self.inputs, self.states, self.commands
-        self._recorded = tuple(np.empty_like(rows) for rows in motion)
-        self._unrecorded = tuple(np.empty((0, rows.shape[1]), dtype) for rows in motion)
+        self._recorded = tuple(np.empty((*rows.shape, BLOCK), dtype) for rows in motion)
+        self._unrecorded = tuple(rows[:0] for rows in self._recorded)
         self._no_gains = np.empty((0, n, 2 * n), dtype)
         self._bound = spec.bound(arm)
         self.feedback = False
@@ -108,27 +108,35 @@ class PlanningKernel:
             self.parameters = np.empty(parameters.shape, self._start.dtype)
         self.parameters[:] = parameters
 
-    def costs(self) -> Vector:
+    def costs(self, record: bool = False) -> Vector:
         """Return the cost of each sample (samples,), infinity where it diverges.
 
-        The result is overwritten by the next call.
+        The result is overwritten by the next call. With ``record`` the motions of the first block
+        are kept for ``follow``.
         """
-        if self._pool is None:
-            self._evaluate(slice(None), self._unrecorded)
+        if record or self._pool is None:
+            self._evaluate(slice(None), self._recorded if record else self._unrecorded)
         else:
             list(self._pool.map(lambda part: self._evaluate(part, self._unrecorded), self._parts))
         return self._costs
 
     def follow_first(self) -> float:
         """Make sample 0 the nominal motion; return its cost, infinity if it diverges."""
-        inputs, states, commands = self._recorded
         self._evaluate(slice(0, 1), self._recorded)
-        if np.isfinite(cost := float(self._costs[0])):
+        return self.follow(0)
+
+    def follow(self, sample: int) -> float:
+        """Make a recorded sample of the first block the nominal motion; return its cost.
+
+        A motion that diverges has the cost infinity and is not followed.
+        """
+        if np.isfinite(cost := float(self._costs[sample])):
+            inputs, states, commands = (rows[..., sample] for rows in self._recorded)
             np.clip(inputs, -self._bound, self._bound, out=self.inputs)
             self.states[:], self.commands[:] = states, commands
         return cost
 
-    def _evaluate(self, part: slice, record: tuple[Matrix, ...]) -> None:
+    def _evaluate(self, part: slice, record: tuple[FloatArray, ...]) -> None:
         gains: FloatArray = self.gains if self.feedback else self._no_gains
         evaluate(
             self._program, self._blocks[part], self._start, self.pending,

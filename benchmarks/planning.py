@@ -19,6 +19,7 @@ from tables import Table, table
 
 from arm_dynamics import State, load_arm
 from arm_dynamics.batch import Cost, Horizon, Ilqr, Mpc, Mppi, Planner
+from arm_dynamics.batch.kernels.cost import cost_geometry
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.collision import Scene
@@ -36,7 +37,7 @@ from arm_dynamics.core.state import Reference
 from arm_dynamics.demos import swing_up
 from arm_dynamics.dynamics import gravity, tool_pose
 from arm_dynamics.model.arm_model import ArmModel
-from arm_dynamics.simulation import Plant, maximum
+from arm_dynamics.simulation import Plant, maximum, minimum, squared, where
 
 SAMPLES, PERIODS, REPETITIONS = 512, 30, 400
 OBSTACLES = """
@@ -54,8 +55,10 @@ LIMITS = (5.0, 15.0, 9.0, 3.0)
 """Effort limits of the weak four_joint [N·m], just above its gravity torques."""
 PAYLOAD = 0.2
 """Payload that no model contains [kg]."""
-MARGIN = 0.03
-"""Gap [m] below which the cost of reaching rises."""
+MARGIN, CLEARANCE = 0.03, 0.05
+"""Gap [m] below which the cost of reaching rises, and the least one of a goal's configuration."""
+MAX_SPEED = 2.0
+"""Joint speed [rad/s] above which that cost rises."""
 
 
 def reach(s: Any, p: Any) -> Any:
@@ -71,9 +74,16 @@ def reached(s: Any, p: Any) -> Any:
 
 
 def reach_and_avoid(s: Any, p: Any) -> Any:
-    """Return ``reach`` with a penalty for gaps below ``MARGIN``."""
-    near = sum(maximum(MARGIN - gap, 0.0) for gap in (*s.object_gaps, *s.own_gaps))
-    return reach(s, p) + 100 * near
+    """Cost of the distance from a target, of high speeds and of the least gap of the arm."""
+    e, gaps = s.tool_position - p.target, (*s.object_gaps, *s.own_gaps)
+    least = gaps[0]
+    for gap in gaps[1:]:
+        least = minimum(least, gap)
+    near = squared(maximum(MARGIN - least, 0.0) / MARGIN)
+    fast = sum(squared(maximum(abs(v) - MAX_SPEED, 0.0)) for v in s.v)
+    beyond = s.position_excess @ s.position_excess
+    moving = 0.05 * (s.v @ s.v) + 10 * fast + 1000 * beyond
+    return 100 * (e @ e) + moving + 100 * near + where(least < 0.0, 300.0, 0.0)
 
 
 def plain_rate(arm: ArmModel, precision: str) -> float:
@@ -236,15 +246,15 @@ def update_time(controller: Controller, q: Any) -> float:
 
 
 def print_reaching(printed: Table, goals: int = 100) -> None:
-    """Print errors and contacts of the Panda that reaches random targets among obstacles."""
+    """Print errors and contacts of the Panda that reaches targets among obstacles."""
     arm, scene = panda(), parse_scene(OBSTACLES)
     state, random = State.of(arm.configuration("initial")), np.random.default_rng(1)
     plant, checks = Plant(arm), SelfCollision(arm, 0.0, state.q, scene=scene, convex=True)
-    targets = random_targets(scene, random, goals)
+    targets = random_targets(arm, scene, random, goals)
     for precision in ("float64", "float32"):
         planner = Planner(
             arm, Cost(reach_and_avoid, reached, {"target": [0.4, 0.2, 0.4]}),
-            Mppi(5.0, samples=SAMPLES, knots=5, temperature=0.05), Horizon(PERIODS, 0.02, 1),
+            Mppi(3.0, samples=SAMPLES, knots=5, temperature=0.03), Horizon(PERIODS, 0.02, 1),
             policy="acceleration", scene=scene, precision=precision,
         )  # fmt: skip
         contacts, errors, times = 0, [], []
@@ -265,18 +275,16 @@ def print_reaching(printed: Table, goals: int = 100) -> None:
         )  # fmt: skip
 
 
-def random_targets(scene: Scene, random: np.random.Generator, count: int) -> list[Any]:
-    """Return reachable targets (3,) [m] at least 0.15 m from all obstacles."""
-    from arm_dynamics.batch.kernels.contact_impulse import gap_and_normal  # noqa: PLC0415
-
-    targets: list[Any] = []
+def random_targets(
+    arm: ArmModel, scene: Scene, random: np.random.Generator, count: int
+) -> list[Any]:
+    """Return tool positions (3,) [m] in front of the arm, of configurations with ``CLEARANCE``."""
+    geometry, targets = cost_geometry(arm, scene), list[Any]()
     while len(targets) < count:
-        x = random.uniform([0.3, -0.5, 0.15], [0.6, 0.5, 0.7])
-        gaps = [
-            gap_and_normal(o.shape.kind, o.shape.size, o.position, o.rotation, x, 0.0)[0]
-            for o in scene
-        ]
-        if min(gaps) > 0.15 and 0.4 < np.linalg.norm(x - [0, 0, 0.33]) < 0.65:
+        q = random.uniform(arm.lower, arm.upper)
+        stage, x = geometry.stage(State.of(q), 0 * q), tool_pose(arm, q)[0]
+        within = (x > [0.3, -0.5, 0.15]).all() and (x < [0.6, 0.5, 0.7]).all()
+        if within and min(*stage.object_gaps, *stage.own_gaps) > CLEARANCE:
             targets.append(x)
     return targets
 

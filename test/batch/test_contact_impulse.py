@@ -1,5 +1,7 @@
 """Contact of kernels: impulses of one contact, distances and spheres, against their definitions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -17,9 +19,17 @@ from arm_dynamics.batch.kernels.contact_impulse import (
     target_speed,
 )
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
-from arm_dynamics.collision.link_spheres import link_spheres, rounded_box
+from arm_dynamics.collision.link_spheres import (
+    LinkSphere,
+    between,
+    covering_spheres,
+    enclosing_sphere,
+    link_spheres,
+    rounded_box,
+)
 from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.collision.scene_shapes import object_shape
+from arm_dynamics.collision.self_collision import collision_shapes
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.model.load import parse_arm
 from arm_dynamics.model.solids import Shape
@@ -176,6 +186,55 @@ def test_a_capsule_has_its_ends():
     coal = pytest.importorskip("coal")
     sides, radius, _, _ = rounded_box(coal.Capsule(0.1, 0.5))
     np.testing.assert_allclose([*sides, radius], [0, 0, 0.5, 0.1])
+
+
+@pytest.mark.parametrize(("geometry", "radius"), [
+    ('<sphere radius="0.2"/>', 0.2),
+    ('<cylinder radius="0.1" length="0.4"/>', np.hypot(0.1, 0.1)),
+    ('<cylinder radius="0.1" length="0.05"/>', None),
+    ('<box size="0.3 0.2 0.1"/>', None),
+])  # fmt: skip
+def test_covering_spheres_contain_the_shape(geometry, radius):
+    """Points of the shape lie within a sphere; a cylinder is cut into discs."""
+    arm = parse_arm(one_link_urdf(geometry))
+    spheres = covering_spheres(arm)
+    assert radius is None or spheres[0].radius == pytest.approx(radius)
+    shape = collision_shapes(arm)[0].geometryObjects[0]
+    random, x = np.random.default_rng(0), np.zeros((4000, 3))
+    if hasattr(shape.geometry, "halfSide"):
+        x = np.sign(random.normal(size=x.shape)) * np.ravel(shape.geometry.halfSide)
+        x *= np.where(np.arange(3) == random.integers(3, size=4000)[:, None],
+                      random.uniform(size=x.shape), 1.0)  # fmt: skip
+    else:
+        half = getattr(shape.geometry, "halfLength", None)
+        x = random.normal(size=x.shape)
+        x /= np.linalg.norm(x if half is None else x[:, :2], axis=1)[:, None]
+        x *= shape.geometry.radius
+        if half is not None:
+            x[:, 2] = half * np.sign(x[:, 2])
+    _assert_covered(np.array([shape.placement.act(one) for one in x]), spheres)
+
+
+def test_covering_spheres_contain_meshes_and_merged_shapes():
+    """Also between the vertices: their convex combinations lie within a sphere."""
+    random = np.random.default_rng(0)
+    for points in random.normal(size=(5, 40, 3)) * [0.1, 0.2, 0.4]:
+        parts = np.linspace(points[:, 2].min(), points[:, 2].max(), 4)
+        spheres = [enclosing_sphere(between(points, 2, *pair)) for pair in pairwise(parts)]
+        weights = random.dirichlet(np.full(40, 0.1), 2000)
+        found = [LinkSphere("a", 1, *one, True) for one in spheres]
+        _assert_covered(np.vstack([points, weights @ points]), found)
+    center, radius = enclosing_sphere(np.vstack([np.eye(3), -np.eye(3)]))
+    assert radius == pytest.approx(1.0, rel=1e-3)
+    assert center == pytest.approx(np.zeros(3), abs=0.05)
+    inner = '</geometry></collision><collision><geometry><sphere radius="0.1"/>'
+    (ball,) = covering_spheres(parse_arm(one_link_urdf('<sphere radius="0.2"/>' + inner)))
+    assert ball.radius == 0.2
+
+
+def _assert_covered(points, spheres):
+    distance = np.array([np.linalg.norm(points - s.center, axis=1) - s.radius for s in spheres])
+    assert distance.min(axis=0).max() <= 1e-9
 
 
 def test_a_sphere_within_another_one_of_its_link_is_omitted():

@@ -23,10 +23,13 @@ from arm_dynamics.batch import (
     PredictiveSampling,
 )
 from arm_dynamics.batch.kernels import plan_loop, riccati
+from arm_dynamics.batch.kernels.contact_impulse import gap_and_normal
 from arm_dynamics.batch.kernels.cost import cost_geometry
+from arm_dynamics.batch.kernels.riccati import backward
 from arm_dynamics.batch.kernels.symbolic_math import Symbol, traced
 from arm_dynamics.batch.planning.knots import SPLINES, KnotSpline
 from arm_dynamics.batch.planning.sampling_methods import _coloring
+from arm_dynamics.collision.scene_files import parse_scene
 from arm_dynamics.control import ControlLoop, JointTrajectory, Waypoint
 from arm_dynamics.control.linear_controller import linearized_controller
 from arm_dynamics.control.stability_margins import TimedArm, copied
@@ -34,7 +37,7 @@ from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.demos import swing_up
-from arm_dynamics.dynamics import kinetic_energy
+from arm_dynamics.dynamics import gravity, kinetic_energy
 from arm_dynamics.hardware import SimulationDriver
 from arm_dynamics.simulation import Simulation, maximum, squared
 from arm_dynamics.simulation.plant import Plant
@@ -608,3 +611,90 @@ def test_squared_terms_have_the_gauss_newton_form():
     assert newton[0, 0] > 1.0  # 8 q², of (q² - 3)² exactly 12 q² - 12
     assert hessian[0, 0] == pytest.approx(1.5 * newton[0, 0] - 12, rel=1e-9)
     np.testing.assert_allclose(newton[1:, 1:], hessian[1:, 1:], atol=1e-12)
+
+
+def test_the_backward_pass_solves_the_quadratic_program():
+    """Steps and expected decrease are those of all periods together, stated as one linear system.
+
+    min Σ h_k·z_k + ½ z_kᵀ H_k z_k, z_k = (x⁺, c), x⁺ = A x + B c, c = C x + D u, from x_0 = 0.
+    """
+    random, n, m, periods = np.random.default_rng(0), 2, 5, 4
+    shapes = (m, m), (m, n), (n, m), (n, n)
+    A, B, C, D = dynamics = tuple(random.normal(size=(periods, *shape)) for shape in shapes)
+    root = random.normal(size=(periods + 1, m + n, m + n))
+    gradient, hessian = random.normal(size=(periods + 1, m + n)), root @ root.transpose(0, 2, 1)
+    steps, gains = np.zeros((periods, n)), np.zeros((periods, n, m))
+    free = np.zeros((periods, n)), np.full(n, np.inf)
+    decrease = backward(dynamics, (gradient, hessian), *free, 0.0, steps, gains)
+    size = periods * n
+    state, total, slope = np.zeros((m, size)), np.zeros((size, size)), np.zeros(size)
+    for k in range(periods):
+        inputs = np.eye(size)[k * n : (k + 1) * n]
+        command = C[k] @ state + D[k] @ inputs
+        state = A[k] @ state + B[k] @ command
+        z = np.vstack([state, command])
+        total, slope = total + z.T @ hessian[k] @ z, slope + z.T @ gradient[k]
+    total += state.T @ hessian[periods, :m, :m] @ state
+    slope += state.T @ gradient[periods, :m]
+    u = -np.linalg.solve(total, slope)
+    x = np.zeros(m)
+    for k, one in enumerate(u.reshape(periods, n)):
+        np.testing.assert_allclose(steps[k] - gains[k] @ x, one, rtol=1e-8, atol=1e-9)
+        x = A[k] @ x + B[k] @ (C[k] @ x + D[k] @ one)
+    assert decrease == pytest.approx(-0.5 * slope @ u, rel=1e-8)
+    held = np.ones((periods, n)), np.ones(n)  # all commands at their bound
+    backward(dynamics, (gradient, hessian), *held, 0.0, steps, gains)
+    assert (steps <= 0).all()
+    assert (gains[steps == 0] == 0).all()
+
+
+@pytest.mark.parametrize("method", [Ilqr(4), Mppi(30.0, knots=4)])
+def test_inputs_in_addition_to_gravity_are_within_what_the_limits_leave(two_link, method):
+    arm = replace(two_link, joints=tuple(replace(j, effort=8.0) for j in two_link.joints))
+    planner = planner_of(arm, method, policy="gravity")
+    planner.set_parameters({"q_ref": [20.0, 0.0], "effort": 0.0})
+    for k in range(6):
+        plan = planner.update(State.of([-1.5, 0.2], time=0.05 * k))
+    effort = plan.inputs + [gravity(arm, x[:2]) for x in plan.states[:-1]]
+    assert (np.abs(effort) <= 8.0 * (1 + 1e-9)).all()
+    assert (np.abs(effort) > 7.99).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_plan_is_not_worse_than_its_samples(two_link, seed):
+    planner = planner_of(two_link, Mppi(20.0, samples=32, knots=4, temperature=10.0, seed=seed))
+    costs, found = planner.kernel.costs, []
+    planner.kernel.costs = lambda: found.append(costs().copy()) or found[-1]
+    plan = planner.update(State.of([-1.5, 0.2]))
+    assert plan.cost <= found[0].min()
+
+
+def test_gaps_are_those_of_the_nearest_sphere():
+    arm, scene = (
+        load_arm("five_dof"),
+        parse_scene("""
+objects:
+  ground: {shape: ground, position: [0, 0, -0.02]}
+  ball: {shape: sphere, radius: 0.1, position: [0.3, 0.1, 0.3]}
+  box: {shape: box, size: [0.4, 0.2, 0.3], position: [0.3, 0, 0.2], rpy: [0.2, 0.1, 0.3]}
+"""),
+    )
+    geometry = cost_geometry(arm, scene)
+    for q in np.random.default_rng(0).uniform(-1, 1, (10, 5)):
+        stage = geometry.stage(State.of(q), q)
+        gaps = iter(stage.object_gaps)
+        for shape in geometry.shapes:
+            assert len({stage.spheres[i][1] for i in shape}) == 1
+            for one in scene:
+                kind, place = one.shape, (np.array(one.position), np.array(one.rotation))
+                expected = min(
+                    gap_and_normal(kind.kind, kind.size, *place, *stage.spheres[i])[0]
+                    for i in shape
+                )
+                assert next(gaps) == pytest.approx(expected, abs=1e-12)
+        own = [
+            min(np.linalg.norm(stage.spheres[i][0] - stage.spheres[j][0])
+                - stage.spheres[i][1] - stage.spheres[j][1] for i, j in pairs)
+            for pairs in geometry.own_pairs
+        ]  # fmt: skip
+        np.testing.assert_allclose(stage.own_gaps, own, atol=1e-12)

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import FunctionType, MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from arm_dynamics.batch.kernels.contact_impulse import SHAPES, gap_and_normal
+from arm_dynamics.batch.kernels.contact_impulse import SHAPES
 from arm_dynamics.collision.link_spheres import LinkSphere, covering_spheres
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.collision.self_collision import SelfCollision
 from arm_dynamics.core.argument_checks import check_type
 from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
-from arm_dynamics.core.compiled_math import maximum
+from arm_dynamics.core.compiled_math import maximum, minimum, where
 from arm_dynamics.core.errors import ArmDynamicsError, InvalidValue, UnknownName
 from arm_dynamics.core.state import State
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_model import ArmModel
 
 PACKAGE = str(Path(__file__).parents[2])
+T = TypeVar("T")
+TINY = 1e-30
+"""Added to squared distances [m²]: their roots have derivatives everywhere."""
 
 
 class Stage:
@@ -122,25 +126,31 @@ class Stage:
 
     @cached_property
     def object_gaps(self) -> tuple[Any, ...]:
-        """Gaps [m] of the spheres that cover the links to all objects, negative inside."""
+        """Gaps [m] of the shapes of the links to all objects, negative inside.
+
+        A shape's gap is the least one of the spheres that cover it.
+        """
         return tuple(
-            self._evaluate(gap_and_normal)(
-                one.shape.kind, one.shape.size, np.array(one.position), np.array(one.rotation),
-                center, radius,
-            )[0]
-            for center, radius in self.spheres
+            self._gap(shape, one.shape.kind, one.shape.size, one.position, one.rotation)
+            for shape in self._geometry.shapes
             for one in self._geometry.scene
-        )  # fmt: skip
+        )
 
     @cached_property
     def own_gaps(self) -> tuple[Any, ...]:
-        """Gaps [m] between the spheres of those pairs of links that can collide."""
-        spheres = self.spheres
-        return tuple(self._gap(spheres[i], *spheres[j]) for i, j in self._geometry.own_pairs)
+        """Gaps [m] between the shapes of those pairs of links that can collide."""
+        spheres, gaps = self.spheres, []
+        for pairs in self._geometry.own_pairs:
+            offsets = [spheres[i][0] - spheres[j][0] for i, j in pairs]
+            i, j = pairs[0]
+            distance = self._evaluate(least_distance)(offsets)
+            gaps.append(distance - (spheres[i][1] + spheres[j][1]))
+        return tuple(gaps)
 
     def sphere_gaps(self, center: Any, radius: Any) -> tuple[Any, ...]:
-        """Return the gaps [m] of the spheres of the links to a sphere at ``center`` (3,) [m]."""
-        return tuple(self._gap(sphere, center, radius) for sphere in self.spheres)
+        """Return the gaps [m] of the shapes of the links to a sphere at ``center`` (3,) [m]."""
+        shapes = self._geometry.shapes
+        return tuple(self._gap(x, "sphere", (radius,), center, np.eye(3)) for x in shapes)
 
     @cached_property
     def spheres(self) -> tuple[tuple[Any, float], ...]:
@@ -154,9 +164,52 @@ class Stage:
     def _placed(self, joint: int) -> tuple[Any, Any]:
         return self._placements[joint] if joint > 0 else (np.eye(3), np.zeros(3))
 
-    def _gap(self, sphere: tuple[Any, float], center: Any, radius: Any) -> Any:
-        place = np.array(center), np.eye(3)
-        return self._evaluate(gap_and_normal)("sphere", (radius,), *place, *sphere)[0]
+    def _gap(self, shape: Sequence[int], kind: str, size: Any, position: Any, rotation: Any) -> Any:
+        centers, radius = [self.spheres[i][0] for i in shape], self.spheres[shape[0]][1]
+        place = np.array(position), np.array(rotation)
+        return self._evaluate(least_gap)(kind, size, *place, centers, radius)
+
+
+def least(values: Any) -> Any:
+    """Return the least of some values."""
+    found = values[0]
+    for value in values[1:]:
+        found = minimum(found, value)
+    return found
+
+
+def least_distance(offsets: Any) -> Any:
+    """Return the least length [m] of vectors (3,): one root for all."""
+    return math.sqrt(least([x @ x for x in offsets]) + TINY)
+
+
+def least_gap(
+    kind: str, size: Any, position: Any, rotation: Any, centers: Any, radius: float
+) -> Any:
+    """Return the least gap [m] between spheres of one radius and an object, negative inside.
+
+    Parameters
+    ----------
+    kind, size : str, sequence of float
+        "ground" (), "sphere" (radius,) or "box" (x, y, z) [m].
+    position, rotation : (3,), (3, 3) array
+        Pose of the object.
+    centers, radius : sequence of (3,) array, float
+        The spheres [m].
+
+    """
+    offsets = [center - position for center in centers]
+    if kind == "ground":
+        return least([offset @ rotation[:, 2] for offset in offsets]) - radius
+    if kind == "sphere":
+        return least_distance(offsets) - radius - size[0]
+    beyond = [
+        [abs(x) - 0.5 * s for x, s in zip(offset @ rotation, size, strict=True)]
+        for offset in offsets
+    ]
+    outside = least_distance([np.array([maximum(x, 0.0) for x in one]) for one in beyond])
+    inside = least([maximum(maximum(one[0], one[1]), one[2]) for one in beyond])
+    return where(inside > 0.0, outside, inside) - radius
 
 
 class CostGeometry:
@@ -195,20 +248,29 @@ class CostGeometry:
         return covering_spheres(self.arm)
 
     @cached_property
-    def own_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of spheres of links that can collide, without overlap at the start."""
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Spheres of each shape, which have one radius."""
+        return _grouped(range(len(self.spheres)), lambda i: self.spheres[i].shape)
+
+    @cached_property
+    def own_pairs(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """Pairs of spheres of links that can collide, by pairs of shapes.
+
+        Those that overlap at the initial configuration are omitted.
+        """
         checks = SelfCollision(self.arm, 0.0, self.arm.configuration("initial"))
         links = {frozenset(checks.ends(k)) for k in range(checks.pairs)}
         names = [sphere.link for sphere in self.spheres]
         start = State.of(self.arm.configuration("initial"))
-        placed = self.stage(start, start.q).spheres
-        return tuple(
+        placed, shapes = self.stage(start, start.q).spheres, [x.shape for x in self.spheres]
+        apart = [
             (i, j)
             for i, (center, radius) in enumerate(placed)
             for j, (other, size) in enumerate(placed[:i])
             if frozenset((names[i], names[j])) in links
             and np.linalg.norm(center - other) > radius + size
-        )
+        ]
+        return _grouped(apart, lambda pair: (shapes[pair[0]], shapes[pair[1]]))
 
     def stage(self, state: State, command: Vector) -> Stage:
         """Return the stage of a state (its tau is the effort) after a command (nv,)."""
@@ -219,6 +281,13 @@ class CostGeometry:
             "q": state.q, "v": state.v, "act": state.act, "effort": state.tau, "command": command,
         }  # fmt: skip
         return Stage(self, rows, placements, lambda: mass_matrix(self.arm, state.q))
+
+
+def _grouped(values: Iterable[T], key: Callable[[T], Any]) -> tuple[tuple[T, ...], ...]:
+    groups: dict[Any, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return tuple(map(tuple, groups.values()))
 
 
 CostFunction = Callable[[Stage, Any], Any]

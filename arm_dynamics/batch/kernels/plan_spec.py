@@ -10,13 +10,16 @@ import pinocchio as pin
 
 from arm_dynamics.batch.kernels.cost import Cost
 from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
+from arm_dynamics.dynamics.rigid_body import rnea_batch
 from arm_dynamics.model.arm_model import ArmModel
 
 POLICIES = ("command", "gravity", "acceleration")
 """What the knots are: commands; efforts in addition to the gravity torque g(q); accelerations a of
 the effort M(q) a + C(q, v) v + g(q)."""
+ROUNDING = 1e-6
+"""Difference from a limit, relative to it, within which a command is at the limit."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,28 @@ class PlanSpec:
         return np.array([actuator.command_limit(self.interface) for actuator in arm.actuators])
 
     def bound(self, arm: ArmModel) -> Vector:
-        """Return the largest input (nv,): the limits of commands, else infinity."""
-        return self.limits(arm) if self.policy == "command" else np.full(arm.nv, np.inf)
+        """Return the command at which a larger input has no effect (nv,).
+
+        That of a joint, or infinity where an acceleration changes the efforts of all joints.
+        """
+        return np.full(arm.nv, np.inf) if self.policy == "acceleration" else self.limits(arm)
+
+    def effective_inputs(
+        self, arm: ArmModel, inputs: Matrix, states: Matrix, commands: Matrix
+    ) -> Matrix:
+        """Return inputs (periods, nv) without the part that the limits of the commands remove.
+
+        ``commands`` are those of the inputs in ``states`` (periods, 2 nv + na). Accelerations are
+        returned as they are.
+        """
+        saturated = np.abs(commands) >= self.bound(arm) * (1 - ROUNDING)
+        if not saturated.any():
+            return inputs
+        offset = np.zeros(inputs.shape)
+        if self.policy == "gravity":
+            q, rest = states[:, : arm.nv].astype(float), np.zeros(inputs.shape)
+            offset = rnea_batch(arm, q, rest, rest)
+        return np.where(saturated, commands - offset, inputs)
 
     def command(self, arm: ArmModel, data: Any, q: Vector, v: Vector, knot: Vector) -> Vector:
         """Return the command (nv,) of the policy for the interpolated knot (nv,)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arm_dynamics.batch.kernels.kernel_cache import stored
+from arm_dynamics.batch.kernels.plan_spec import ROUNDING
 from arm_dynamics.batch.kernels.rollout_loop import call_at
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 
@@ -143,7 +144,8 @@ def limited_gain(
     H = Q_uu + μ diag|Q_uu|: efforts of a large and a small joint differ by orders of magnitude.
     The last columns of Q_ux and ``gain`` are Q_u and -d.
 
-    Inputs ``u`` at their bound that d leads beyond are held, and the others solved again.
+    Inputs with commands ``u`` at their bound that d leads beyond are held, and the others solved
+    again.
     """
     n = u.size
     size = np.abs(np.diag(Q_uu))
@@ -158,7 +160,7 @@ def limited_gain(
         held = 0
         for i in range(n):
             beyond = u[i] * gain[i, -1] < 0.0
-            if free[i] > 0.0 and abs(u[i]) >= bound[i] * (1.0 - 1e-9) and beyond:
+            if free[i] > 0.0 and abs(u[i]) >= bound[i] * (1.0 - ROUNDING) and beyond:
                 free[i], held = 0.0, held + 1
         if held == 0:
             break
@@ -169,7 +171,7 @@ def limited_gain(
 def backward(
     dynamics: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     costs: tuple[Matrix, FloatArray],
-    inputs: Matrix,
+    commands: Matrix,
     bound: Vector,
     damping: float,
     steps: Matrix,
@@ -177,9 +179,9 @@ def backward(
 ) -> float:
     """Solve the quadratic approximation backwards in time.
 
-    The change of an input is α d_k + K_k (x_k - x). An input at its bound that d would lead beyond
-    has d = 0 and K = 0. With T = ∂(x⁺, c)/∂(x, u) of a period with the command c, and the gradient
-    h and second derivative H of the cost after it,
+    The change of an input is α d_k + K_k (x_k - x). An input whose command is at its bound, and
+    that d would lead beyond, has d = 0 and K = 0. With T = ∂(x⁺, c)/∂(x, u) of a period with the
+    command c, and the gradient h and second derivative H of the cost after it,
 
         Q = Tᵀ H T,  q = Tᵀ h,  V = Q_xx + Kᵀ (Q_uu K - 2 Q_ux),
 
@@ -189,10 +191,10 @@ def backward(
     ----------
     dynamics, costs : tuple
         As ``expand`` writes them.
-    inputs : Matrix
-        Nominal inputs (periods, nv).
+    commands : Matrix
+        Nominal commands (periods, nv).
     bound : Vector
-        Largest input (nv,).
+        Largest commands that depend on one input each (nv,), else infinity.
     damping : float
         μ: μ times the diagonal of Q_uu is added to it.
     steps, gains : Matrix, FloatArray
@@ -219,7 +221,8 @@ def backward(
         np.zeros(square), np.zeros((n, n)), np.zeros(wide), np.zeros(wide), np.zeros(wide),
     )  # fmt: skip
     v, h, q, change = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros((m + 1, m + 1))
-    V[:m, :m], v[:m], decrease = hessian[periods, :m, :m], gradient[periods, :m], 0.0
+    V[:m, :m], v[:m] = hessian[periods, :m, :m], gradient[periods, :m]
+    decrease = 0.0
     for k in range(periods - 1, -1, -1):
         np.add(hessian[k], V, H)
         np.add(gradient[k], v, h)
@@ -231,7 +234,7 @@ def backward(
         np.dot(T.T, h, q)
         for i in range(n):
             Q_uu[i], Q_ux[i, :m], Q_ux[i, m] = Q[m + i, m:], Q[m + i, :m], q[m + i]
-        if not limited_gain(Q_uu, Q_ux, inputs[k], bound, damping, K):
+        if not limited_gain(Q_uu, Q_ux, commands[k], bound, damping, K):
             return -1.0
         np.dot(Q_uu, K, KQ)
         KQ -= 2.0 * Q_ux
@@ -243,5 +246,5 @@ def backward(
                 V[i, j] = V[j, i] = 0.5 * both
         for i in range(n):
             steps[k, i], gains[k, i] = -K[i, m], K[i, :m]
-        decrease -= 0.5 * change[m, m]
+        decrease -= 0.5 * float(change[m, m])
     return decrease

@@ -109,7 +109,7 @@ class LocalModel:
             decrease = backward(
                 self.dynamics,
                 self.costs,
-                inputs,
+                commands,
                 self.bound,
                 self._damping,
                 self.steps,

@@ -241,7 +241,7 @@ class Planner:
             self.reset()
             self._time = time
             return
-        for rows in (kernel.inputs, kernel.states, kernel.gains):
+        for rows in (kernel.inputs, kernel.states, *([kernel.gains] if kernel.feedback else [])):
             _shift(rows, periods)
         self.method.shift(periods)
 
@@ -249,10 +249,10 @@ class Planner:
         """Predict the nominal motion from the present state; if it diverges, without its past."""
         kernel = self.kernel
         kernel.knots[0, :, :, 0] = 0.0
-        if np.isfinite(kernel.follow_first()):
+        if np.isfinite(kernel.follow_first()[0]):
             return True
         self._begin()
-        return bool(np.isfinite(kernel.follow_first()))
+        return bool(np.isfinite(kernel.follow_first()[0]))
 
     def _begin(self) -> None:
         """Set the nominal motion to the reference."""

@@ -95,7 +95,7 @@ class PlanningKernel:
         self._recorded = tuple(np.empty((*rows.shape, BLOCK), dtype) for rows in motion)
         self._unrecorded = tuple(rows[:0] for rows in self._recorded)
         self._no_gains = np.empty((0, n, 2 * n), dtype)
-        self._bound = spec.bound(arm)
+        self._arm, self._spec = arm, spec
         self.feedback = False
         parts = np.array_split(np.arange(blocks), threads)
         self._parts = [slice(int(part[0]), int(part[-1]) + 1) for part in parts]
@@ -120,10 +120,11 @@ class PlanningKernel:
             list(self._pool.map(lambda part: self._evaluate(part, self._unrecorded), self._parts))
         return self._costs
 
-    def follow_first(self) -> float:
-        """Make sample 0 the nominal motion; return its cost, infinity if it diverges."""
+    def follow_first(self, samples: int = 1) -> tuple[float, int]:
+        """Make the best of the first samples the nominal motion; return its cost and number."""
         self._evaluate(slice(0, 1), self._recorded)
-        return self.follow(0)
+        best = int(np.argmin(self._costs[:samples]))
+        return self.follow(best), best
 
     def follow(self, sample: int) -> float:
         """Make a recorded sample of the first block the nominal motion; return its cost.
@@ -132,8 +133,8 @@ class PlanningKernel:
         """
         if np.isfinite(cost := float(self._costs[sample])):
             inputs, states, commands = (rows[..., sample] for rows in self._recorded)
-            np.clip(inputs, -self._bound, self._bound, out=self.inputs)
             self.states[:], self.commands[:] = states, commands
+            self.inputs[:] = self._spec.effective_inputs(self._arm, inputs, states[:-1], commands)
         return cost
 
     def _evaluate(self, part: slice, record: tuple[FloatArray, ...]) -> None:

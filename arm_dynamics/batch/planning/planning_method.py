@@ -39,7 +39,7 @@ class PlanningMethod(ABC):
         kernel : PlanningKernel
             Kernel whose nominal motion is improved.
         bound : Vector
-            Largest inputs (nv,).
+            Largest commands (nv,), or infinity.
         model : LocalModel, optional
             Second-order model along the nominal motion.
 

@@ -110,7 +110,10 @@ class SamplingMethod(PlanningMethod):
             self.best = self.curve.matrix(ends + periods / length) @ self.best
 
     def improve(self) -> float:
-        """Sample, and follow the mean; return its cost, infinity without a finite one."""
+        """Sample, and follow the mean, or the best sample if its cost is less; return the cost.
+
+        The cost is at most that of every sample, and infinity if none is finite.
+        """
         kernel, cost, mean = self._kernel, np.inf, np.zeros_like(self.deviation)
         for _ in range(self.iterations):
             self._sample()
@@ -120,11 +123,10 @@ class SamplingMethod(PlanningMethod):
                 continue
             self.best = self._sequences()[least // BLOCK, :, :, least % BLOCK].astype(float)
             mean = self._mean(costs)
-            self._sequences()[0, :, :, 0] = mean
-            cost = kernel.follow_first()
-            if not np.isfinite(cost):  # the mean of motions that do not diverge may do so
-                self._sequences()[0, :, :, 0] = mean = self.best
-                cost = kernel.follow_first()
+            candidates = np.stack([mean, self.best], axis=-1)
+            self._sequences()[0, :, :, :2] = candidates
+            cost, followed = kernel.follow_first(2)
+            mean = candidates[..., followed]
             self.best -= mean
         return cost
 

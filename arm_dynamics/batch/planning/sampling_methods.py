@@ -27,8 +27,8 @@ class SamplingMethod(PlanningMethod):
     """Changes of the nominal inputs are splines of random knots about a mean.
 
     Sample 0 is the mean, sample 1 the best sequence of the update before (elite reuse). The others
-    are mean + σ C ε with ε ~ N(0, 1) and a matrix C (knots, knots) that gives the noise along a
-    sequence the power spectrum 1/f^color.
+    are pairs mean ± σ C ε with ε ~ N(0, 1) and a matrix C (knots, knots) that gives the noise along
+    a sequence the power spectrum 1/f^color.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class SamplingMethod(PlanningMethod):
         self.deviation = np.broadcast_to(self.noise, shape).copy()
         self.best: Matrix | None = None
         self._kernel, self._random = kernel, np.random.default_rng(self.seed)
-        self._white = np.empty((len(knots), *shape, BLOCK), knots.dtype)
+        self._white = np.empty((len(knots), *shape, BLOCK // 2), knots.dtype)
         self._coloring = _coloring(shape[0], self.color).astype(knots.dtype)
         self._weights = np.empty((len(knots), BLOCK), knots.dtype)
 
@@ -131,14 +131,15 @@ class SamplingMethod(PlanningMethod):
         return cost
 
     def _sample(self) -> None:
-        """Write the knots of all samples."""
-        samples, noise = self._sequences(), self._white
+        """Write the knots of all samples: the second half of a block has the opposite noise."""
+        samples, noise = self._sequences()[..., : BLOCK // 2], self._white
         self._random.standard_normal(dtype=noise.dtype, out=noise)
         if self.color:
             np.einsum("ij,bjkl->bikl", self._coloring, noise, out=samples)
         else:
             samples[...] = noise
         samples *= self.deviation.astype(noise.dtype)[..., None]
+        self._sequences()[..., BLOCK // 2 :] = -samples
         samples[0, :, :, 0] = 0.0
         if self.best is not None:
             samples[0, :, :, 1] = self.best

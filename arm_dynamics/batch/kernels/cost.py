@@ -188,15 +188,7 @@ def least_gap(
 ) -> Any:
     """Return the least gap [m] between spheres of one radius and an object, negative inside.
 
-    Parameters
-    ----------
-    kind, size : str, sequence of float
-        "ground" (), "sphere" (radius,) or "box" (x, y, z) [m].
-    position, rotation : (3,), (3, 3) array
-        Pose of the object.
-    centers, radius : sequence of (3,) array, float
-        The spheres [m].
-
+    The arguments are those of ``gap_and_normal``, with the centers of all spheres.
     """
     offsets = [center - position for center in centers]
     if kind == "ground":
@@ -263,14 +255,14 @@ class CostGeometry:
         names = [sphere.link for sphere in self.spheres]
         start = State.of(self.arm.configuration("initial"))
         placed, shapes = self.stage(start, start.q).spheres, [x.shape for x in self.spheres]
-        apart = [
+        separate = [
             (i, j)
             for i, (center, radius) in enumerate(placed)
             for j, (other, size) in enumerate(placed[:i])
             if frozenset((names[i], names[j])) in links
             and np.linalg.norm(center - other) > radius + size
         ]
-        return _grouped(apart, lambda pair: (shapes[pair[0]], shapes[pair[1]]))
+        return _grouped(separate, lambda pair: (shapes[pair[0]], shapes[pair[1]]))
 
     def stage(self, state: State, command: Vector) -> Stage:
         """Return the stage of a state (its tau is the effort) after a command (nv,)."""

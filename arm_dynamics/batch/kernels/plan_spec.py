@@ -62,7 +62,7 @@ class PlanSpec:
 
     @property
     def begins_step(self) -> bool:
-        """Whether the policy's function also takes the first time step: they share M(q) and h."""
+        """Whether the policy's function also takes the first time step: M(q) and h are in both."""
         return self.policy != "command"
 
     def rows(self, arm: ArmModel) -> dict[str, int]:

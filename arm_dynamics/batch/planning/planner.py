@@ -241,7 +241,8 @@ class Planner:
             self.reset()
             self._time = time
             return
-        for rows in (kernel.inputs, kernel.states, *([kernel.gains] if kernel.feedback else [])):
+        feedback = (kernel.states, kernel.gains) if kernel.feedback else ()
+        for rows in (kernel.inputs, *feedback):
             _shift(rows, periods)
         self.method.shift(periods)
 

@@ -112,7 +112,7 @@ class SamplingMethod(PlanningMethod):
     def improve(self) -> float:
         """Sample, and follow the mean, or the best sample if its cost is less; return the cost.
 
-        The cost is at most that of every sample, and infinity if none is finite.
+        The cost is at most that of every sample; infinity: no sample has a finite one.
         """
         kernel, cost, mean = self._kernel, np.inf, np.zeros_like(self.deviation)
         for _ in range(self.iterations):

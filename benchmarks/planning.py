@@ -57,6 +57,8 @@ PAYLOAD = 0.2
 """Payload that no model contains [kg]."""
 MARGIN, CLEARANCE = 0.03, 0.05
 """Gap [m] below which the cost of reaching rises, and the least one of a goal's configuration."""
+STOP_MARGIN = 0.1
+"""Distance [rad] from an end stop below which it rises: predicted stops are soft."""
 MAX_SPEED = 2.0
 """Joint speed [rad/s] above which that cost rises."""
 
@@ -81,7 +83,10 @@ def reach_and_avoid(s: Any, p: Any) -> Any:
         least = minimum(least, gap)
     near = squared(maximum(MARGIN - least, 0.0) / MARGIN)
     fast = sum(squared(maximum(abs(v) - MAX_SPEED, 0.0)) for v in s.v)
-    beyond = s.position_excess @ s.position_excess
+    beyond = sum(
+        squared(maximum(maximum(low - q, q - high), 0.0))
+        for q, low, high in zip(s.q, p.lower, p.upper, strict=True)
+    )
     moving = 0.05 * (s.v @ s.v) + 10 * fast + 1000 * beyond
     return 100 * (e @ e) + moving + 100 * near + where(least < 0.0, 300.0, 0.0)
 
@@ -251,9 +256,11 @@ def print_reaching(printed: Table, goals: int = 100) -> None:
     state, random = State.of(arm.configuration("initial")), np.random.default_rng(1)
     plant, checks = Plant(arm), SelfCollision(arm, 0.0, state.q, scene=scene, convex=True)
     targets = random_targets(arm, scene, random, goals)
+    limits = {"lower": arm.lower + STOP_MARGIN, "upper": arm.upper - STOP_MARGIN}
+    parameters = {"target": [0.4, 0.2, 0.4], **limits}
     for precision in ("float64", "float32"):
         planner = Planner(
-            arm, Cost(reach_and_avoid, reached, {"target": [0.4, 0.2, 0.4]}),
+            arm, Cost(reach_and_avoid, reached, parameters),
             Mppi(3.0, samples=SAMPLES, knots=5, temperature=0.03), Horizon(PERIODS, 0.02, 1),
             policy="acceleration", scene=scene, precision=precision,
         )  # fmt: skip

@@ -26,7 +26,7 @@ from arm_dynamics.model.arm_model import ArmModel
 
 MIN_DAMPING, MAX_DAMPING, DAMPING_FACTOR = 1e-6, 1e3, 5.0
 """Damping μ of Q_uu relative to its diagonal: larger until it is positive definite, and less after
-an update in which it was at once."""
+an update whose first pass succeeded."""
 DIFFERENCE = 1e-5
 """Half width of the central differences that check the generated expansion."""
 EXPANSION_AGREEMENT = 1e-5

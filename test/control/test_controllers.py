@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Plant, load_arm
 from arm_dynamics.batch.planning.joint_mpc import JointMpc
+from arm_dynamics.batch.planning.task_space_mpc import TaskSpaceMpc
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.controllers.position import PositionController
@@ -149,7 +150,10 @@ CONTROLLERS = {
     name: plugins.load_class("controllers", name)
     for name in plugins.registered_names("controllers")
 }
-COMPILES = {"mpc": [pytest.mark.kernels("five_dof", "so101", "seven_dof_can")]}
+COMPILES = dict.fromkeys(
+    ("mpc", "task_space_mpc"), [pytest.mark.kernels("five_dof", "so101", "seven_dof_can")]
+)
+PREDICTIVE = (JointMpc, TaskSpaceMpc)
 ARMS = resources.resource_names("urdf", ".urdf")
 WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}
 WRONG_ARMS = [*((name, None) for name in ARMS), ("five_dof", 0), ("four_joint", 1)]
@@ -225,7 +229,7 @@ class TestContract:
             try:
                 command = controller.update(at(q, v, k * dt), Reference(goal, v, q), step)
             except CommandRejected:
-                assert kind is JointMpc  # no predicted motion is finite from there
+                assert kind in PREDICTIVE  # no predicted motion is finite from there
                 continue
             assert np.isfinite(command.value).all()
             assert (np.abs(command.value) <= limit).all()
@@ -247,7 +251,7 @@ class TestContract:
             try:
                 value = controller.update(at(q, v, k * dt), Reference(*goal), dt).value
             except CommandRejected:
-                assert kind is JointMpc
+                assert kind in PREDICTIVE
                 continue
             assert np.isfinite(value).all()
             assert (np.abs(value) <= limit).all()

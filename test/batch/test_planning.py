@@ -423,7 +423,10 @@ def test_a_start_beyond_a_hard_limit_names_the_joint(two_link):
 
 
 def test_a_motion_that_diverges_names_the_joint_and_the_period(two_link):
-    planner = Planner(two_link, Cost(reach), Mppi(1.0, samples=32), Horizon(8, 0.5, 1))
+    def speed(s, p):
+        return s.v @ s.v
+
+    planner = Planner(two_link, Cost(speed), Mppi(1.0, samples=32), Horizon(8, 0.01, 2))
     with pytest.raises(NoPlan, match=r"joint '\w+' is not finite after \d of 8 periods; reduce"):
         planner.update(State.of([0.0, 0.0], [1e150, 0.0]))
 

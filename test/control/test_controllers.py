@@ -150,9 +150,10 @@ CONTROLLERS = {
     name: plugins.load_class("controllers", name)
     for name in plugins.registered_names("controllers")
 }
-COMPILES = dict.fromkeys(
-    ("mpc", "task_space_mpc"), [pytest.mark.kernels("five_dof", "so101", "seven_dof_can")]
-)
+COMPILES = {
+    name: [pytest.mark.kernels("five_dof", "so101", "seven_dof_can")]
+    for name in ("mpc", "task_space_mpc")
+}
 PREDICTIVE = (JointMpc, TaskSpaceMpc)
 ARMS = resources.resource_names("urdf", ".urdf")
 WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}

@@ -1,4 +1,4 @@
-"""Run benchmarks and write their tables into the pages of the documentation.
+"""Run benchmarks and write their tables and curves into the pages of the documentation.
 
     python benchmarks/write_tables.py [NAME ...]
 
@@ -12,12 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from plan_curves import draw
 from tables import replaced
 
 BENCHMARKS = (
-    "step", "rollout", "environments", "planning", "reaching", "gain_search", "control",
-    "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
-    "ros_loop",
+    "step", "rollout", "operations", "environments", "planning", "reaching", "gain_search",
+    "control", "collisions", "contact", "inverse_kinematics", "identification", "drivers",
+    "streams", "ros_loop",
 )  # fmt: skip
 HERE = Path(__file__).parent
 PAGES = sorted(HERE.parent.glob("docs/*.md"))
@@ -45,6 +46,7 @@ def main() -> None:
         text = output(name)
         for page in PAGES:
             page.write_text(replaced(page.read_text("utf-8"), text), "utf-8")
+    draw()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from arm_dynamics.batch.kernels.free_object import (
     moved_body,
 )
 from arm_dynamics.batch.kernels.sphere_contacts import BODY, SphereContacts, contact_row
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
+from arm_dynamics.core.arrays import Matrix, Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.integrators.explicit_integrators import SemiImplicitEuler
 from arm_dynamics.simulation.integrators.integrator import Integrator, SteppedSystem, System
@@ -52,7 +52,8 @@ class ContactEuler(SemiImplicitEuler):
         pin.computeJointJacobians(self.model, self.data, start[0])
         damping = self.split_damping(*stepped.step_damping(*start, z, dt))
         response = stepped.force_response(start[0], *damping, self.force_response_terms, dt)
-        root, n = np.linalg.cholesky(response), v.size
+        root: Matrix = np.linalg.cholesky(response)
+        n = v.size
         if self.object is None:
             change = root @ self._change(root, v, None, dt)
         else:
@@ -60,8 +61,8 @@ class ContactEuler(SemiImplicitEuler):
             motion = np.concatenate([v, self.body[12:15] + dt * self.gravity, self.body[15:]])
             zero = np.zeros((n, 6))
             of_body = body_response_root(self.object, rotation)
-            root = np.block([[root, zero], [zero.T, of_body]])
-            change = root @ self._change(root, motion, (position, rotation), dt)
+            both: Matrix = np.block([[root, zero], [zero.T, of_body]])
+            change = both @ self._change(both, motion, (position, rotation), dt)
             velocity = motion[n:] + change[n:]
             moved = moved_body(self.object, position, rotation, velocity, dt)
             self.body = np.concatenate(list(moved.values()))
@@ -69,7 +70,7 @@ class ContactEuler(SemiImplicitEuler):
         q += dt * change[:n]
 
     def _change(
-        self, root: FloatArray, motion: Vector, place: tuple[Vector, Matrix] | None, dt: float
+        self, root: Matrix, motion: Vector, place: tuple[Vector, Matrix] | None, dt: float
     ) -> Vector:
         """Return u of the motion of arm and free object after all contacts."""
         rows, jacobians, of_body = [], [], None if place is None else body_jacobian(place[0])

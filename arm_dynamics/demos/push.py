@@ -1,0 +1,251 @@
+"""five_dof pushes a cube over the ground to a place, by MPPI with contact in the predictions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Polygon
+
+from arm_dynamics.batch.kernels.cost import Cost
+from arm_dynamics.batch.planning.horizon import Horizon
+from arm_dynamics.batch.planning.mpc import Mpc
+from arm_dynamics.batch.planning.planner import Planner
+from arm_dynamics.batch.planning.sampling_methods import Mppi
+from arm_dynamics.collision.scene import Scene
+from arm_dynamics.collision.scene_files import parse_scene
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.compiled_math import maximum
+from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, legend, styled
+from arm_dynamics.core.state import Reference, State
+from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult
+from arm_dynamics.demos.planar import AGES, View, animate
+from arm_dynamics.model.load import load_arm
+from arm_dynamics.simulation.contact.contact_dynamics import Contacts
+from arm_dynamics.simulation.contact.contact_plant import ContactPlant, SceneState
+from arm_dynamics.simulation.trace import MotionRecord
+
+TITLE = "Pushing a cube to a place"
+START = (0.65, -0.567, 0.567, 0.0, 0.0)
+"""Configuration at the start [rad]: the tool is 29 mm above the ground, beside the cube."""
+TARGET = as_readonly([0.6, -0.15])
+"""Place of the cube (x, y) [m]."""
+EDGE, MASS, FRICTION = 0.08, 0.3, 0.5
+"""Edge [m], mass [kg] and friction coefficient of the cube in the predictions."""
+OTHER_MASS, OTHER_FRICTION = 0.6, 0.25
+"""Mass [kg] and friction coefficient that no prediction contains."""
+SECONDS, PERIOD, DT = 4.0, 5e-3, 5e-4
+"""Time, control period and time step of the plant [s]."""
+HEIGHT, NEAR = 0.035, 0.08
+"""Height of the tool, and its distance from the center of the cube without cost [m]."""
+PREDICTED, OTHER = "as predicted", "twice the mass, half the friction"
+ABOVE = View((0, 1), (-0.1, 0.8, -0.35, 0.4))
+
+
+def scene(mass: float = MASS, friction: float = FRICTION) -> Scene:
+    """Return a ground and the cube."""
+    return parse_scene(f"""
+objects:
+  ground: {{shape: ground}}
+  cube: {{shape: box, size: [{EDGE}, {EDGE}, {EDGE}], position: [0.55, 0.12, {EDGE / 2}],
+         mass: {mass}, friction: {friction}}}
+""")
+
+
+def pushing(s: Any) -> Any:
+    """Return the cost of the cube's distance, and of a tool that is not behind the cube."""
+    e, beside = s.body_position[:2] - TARGET, s.tool_position[:2] - s.body_position[:2]
+    distance = math.sqrt(beside @ beside + 1e-6)
+    cosine = (beside @ e) / (distance * math.sqrt(e @ e + 1e-3))
+    height, tilt = s.tool_position[2] - HEIGHT, 1 - s.body_rotation[2, 2]
+    behind = 3 * (1 - cosine) + 40 * maximum(distance - NEAR, 0.0)
+    return 200 * math.sqrt(e @ e + 1e-5) + behind + 300 * height * height + 20 * tilt
+
+
+def running(s: Any, p: Any) -> Any:
+    """Return the cost of a stage."""
+    del p
+    limits, wrist = s.position_excess @ s.position_excess, s.q[3:] @ s.q[3:]
+    return pushing(s) + 0.2 * (s.v @ s.v) + 50 * limits + wrist
+
+
+def terminal(s: Any, p: Any) -> Any:
+    """Return the cost of the last stage."""
+    del p
+    return 10 * pushing(s) + 2 * (s.v @ s.v)
+
+
+def planner() -> Planner:
+    """Return the planner: 512 motions over 0.5 s, each with contact."""
+    method = Mppi(2.0, samples=512, knots=5, temperature=0.05, color=1.0)
+    return Planner(
+        load_arm("five_dof"), Cost(running, terminal), method, Horizon(25, 0.02, 2),
+        policy="acceleration", scene=scene(), contact=True, precision="float32",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PushRecord:
+    """Motions of the arm and the cube.
+
+    Attributes
+    ----------
+    motion : MotionRecord
+        Motion of the arm.
+    position, rotation : (n, 3), (n, 3, 3) array
+        Pose of the cube [m].
+    force : (n,) array
+        Horizontal force of the arm on the cube [N], mean of a control period.
+    plan_times : (n,) array
+        Times of the plans [ms].
+
+    """
+
+    motion: MotionRecord
+    position: Matrix
+    rotation: FloatArray
+    force: Vector
+    plan_times: Vector
+
+    @property
+    def distance(self) -> Vector:
+        """Distances (n,) of the cube from its place [mm]."""
+        return as_readonly(1e3 * np.linalg.norm(self.position[:, :2] - TARGET, axis=1))
+
+
+class TimedMpc(Mpc):
+    """MPC that notes the times [ms] of its plans."""
+
+    def __init__(self) -> None:
+        super().__init__(planner())
+        self.plan_times: list[float] = []
+
+    def _start_plan(self, state: State, reference: Reference) -> None:
+        start = perf_counter()
+        super()._start_plan(state, reference)
+        self.plan_times.append(1e3 * (perf_counter() - start))
+
+
+def simulate(seconds: float = SECONDS) -> dict[str, PushRecord]:
+    """Simulate the cube of the predictions, and another one."""
+    others = {PREDICTED: scene(), OTHER: scene(OTHER_MASS, OTHER_FRICTION)}
+    return {name: push(one, seconds) for name, one in others.items()}
+
+
+def push(objects: Scene, seconds: float = SECONDS) -> PushRecord:
+    """Simulate the arm and its controller in a scene, with the contact of ``ContactPlant``."""
+    arm, controller, reference = load_arm("five_dof"), TimedMpc(), Reference.hold(START)
+    plant, state, rows = ContactPlant(arm, objects), State.of(START), []
+    for _ in range(round(seconds / PERIOD)):
+        command, forces = controller.update(state, reference, PERIOD), []
+        row = state.time, state.q, state.v, command.value, plant.scene_at(state)["cube"]
+        for _ in range(round(PERIOD / DT)):
+            state = plant.step(state, command, DT)
+            assert isinstance(state, SceneState)  # always of this plant
+            forces.append(force_of_arm(state.contacts))
+        rows.append((*row, float(np.linalg.norm(np.mean(forces, axis=0)[:2]))))
+    *columns, cubes, force = zip(*rows, strict=True)
+    motion = MotionRecord(arm, *(as_readonly(x) for x in columns))
+    poses = as_readonly([x.position for x in cubes]), as_readonly([x.rotation for x in cubes])
+    return PushRecord(motion, *poses, as_readonly(force), as_readonly(controller.plan_times))
+
+
+def force_of_arm(contacts: Contacts) -> Vector:
+    """Return the force (3,) [N] of the links on the cube."""
+    total = np.zeros(3)
+    pairs = zip(contacts.first, contacts.second, contacts.force, strict=True)
+    for first, second, force in pairs:
+        if "cube" in (first, second) and "ground" not in (first, second):
+            total += force if second == "cube" else -force
+    return total
+
+
+def show() -> DemoResult:
+    """Draw the paths of cube and tool, distances and forces, and animate the motions."""
+    runs = simulate()
+    return DemoResult(TITLE, (motion_figure(runs), animation(runs)), key_figures(runs))
+
+
+def key_figures(runs: dict[str, PushRecord]) -> tuple[tuple[str, str], ...]:
+    """Return distances at the end, largest forces, and times of plans."""
+    rows = []
+    for name, run in runs.items():
+        rows.append((f"{name}: distance of cube from place", f"{run.distance[-1]:.1f} mm"))
+        rows.append((f"{name}: largest force of arm", f"{run.force.max():.1f} N"))
+    p50, p99 = np.percentile(runs[PREDICTED].plan_times, [50, 99])
+    return (*rows, ("time of a plan on this machine, p50, p99", f"{p50:.1f}, {p99:.1f} ms"))
+
+
+def outline(position: Vector, rotation: Matrix) -> Matrix:
+    """Return the lower face (4, 2) [m] of the cube from above."""
+    corners = np.array([[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1]]) * EDGE / 2
+    return as_readonly((corners @ rotation.T + position)[:, :2])
+
+
+def draw_place(axes: Axes) -> None:
+    """Draw the place of the cube."""
+    corners = outline(np.array([*TARGET, EDGE / 2]), np.eye(3))
+    axes.add_patch(Polygon(corners, fill=False, ls="--", lw=1.6, color=PALETTE[2], label="place"))
+
+
+@styled
+def motion_figure(runs: dict[str, PushRecord]) -> DemoFigure:
+    """Draw both motions from above, the distances of the cubes from the place, and the forces."""
+    drawn, grid = figure(TITLE, 2, 2, 7.2)
+    for axes, (name, run) in zip(grid[0], runs.items(), strict=True):
+        draw_place(axes)
+        for k in [*range(0, len(run.position), round(0.2 / PERIOD)), len(run.position) - 1]:
+            color = AGES(k / len(run.position))
+            corners = outline(run.position[k], run.rotation[k])
+            axes.add_patch(Polygon(corners, facecolor=to_rgba(color, 0.15), edgecolor=color))
+        axes.plot(*run.motion.tool[:, :2].T, color=PALETTE[1], linewidth=1.0, label="tool")
+        axes.set(xlim=(0.35, 0.8), ylim=(-0.28, 0.28), aspect="equal")
+        axes.text(0.36, -0.27, name)
+        label(axes, "x [m]", "y [m]")
+        legend(axes)
+    distance, force = grid[1]
+    for (name, run), color in zip(runs.items(), PALETTE, strict=False):
+        distance.plot(run.motion.time, run.distance, color=color, label=name)
+        force.plot(run.motion.time, run.force, color=color, linewidth=1.0)
+    distance.set_yscale("log")
+    label(distance, "time [s]", "distance of cube from place [mm]")
+    label(force, "time [s]", "force of arm on cube [N]")
+    legend(distance)
+    caption = (
+        "Every 20 ms MPPI predicts 512 motions of arm and cube over 0.5 s, with contact between"
+        " links, cube and ground. Above: the cube every 0.2 s, from light to dark, and the path of"
+        f" the tool. Left: {MASS:g} kg and a friction coefficient of {FRICTION:g}, as in the"
+        f" predictions. Right: {OTHER_MASS:g} kg and {OTHER_FRICTION:g}, which no prediction"
+        " contains. Below: distance of the cube from its place, and horizontal force of the arm on"
+        " it. The simulation solves the exact contact problem."
+    )
+    return DemoFigure("push_motion", caption, drawn)
+
+
+@styled
+def animation(runs: dict[str, PushRecord]) -> Animation:
+    """Animate both motions from above."""
+    caption = "Arm, cube and its place (dashed) from above, in real time."
+    traces = tuple(run.motion for run in runs.values())
+    moving = animate("push", caption, TITLE, traces, tuple(runs), ABOVE)
+    cubes: list[Polygon] = []
+    for axes in moving.figure.axes:
+        draw_place(axes)
+        cubes.append(Polygon(np.zeros((4, 2)), facecolor=FAINT, edgecolor=INK))
+        axes.add_patch(cubes[-1])
+    records: Sequence[PushRecord] = tuple(runs.values())
+    stride = (len(traces[0].time) - 1) // (moving.frames - 1)
+
+    def update(frame: int) -> None:
+        for cube, run in zip(cubes, records, strict=True):
+            cube.set_xy(outline(run.position[frame * stride], run.rotation[frame * stride]))
+        moving.update(frame)
+
+    update(0)
+    return Animation(moving.name, caption, moving.figure, update, moving.frames, moving.rate)

@@ -33,7 +33,7 @@ from arm_dynamics.simulation.trace import MotionRecord
 
 TITLE = "Pushing a cube to a place"
 START = (0.65, -0.567, 0.567, 0.0, 0.0)
-"""Configuration at the start [rad]: the tool is 29 mm above the ground, beside the cube."""
+"""Configuration at the start [rad]: the tool is 29 mm above the ground, next to the cube."""
 TARGET = as_readonly([0.6, -0.15])
 """Place of the cube (x, y) [m]."""
 EDGE, MASS, FRICTION = 0.08, 0.3, 0.5
@@ -60,9 +60,9 @@ objects:
 
 def pushing(s: Any) -> Any:
     """Return the cost of the cube's distance, and of a tool that is not behind the cube."""
-    e, beside = s.body_position[:2] - TARGET, s.tool_position[:2] - s.body_position[:2]
-    distance = math.sqrt(beside @ beside + 1e-6)
-    cosine = (beside @ e) / (distance * math.sqrt(e @ e + 1e-3))
+    e, offset = s.body_position[:2] - TARGET, s.tool_position[:2] - s.body_position[:2]
+    distance = math.sqrt(offset @ offset + 1e-6)
+    cosine = (offset @ e) / (distance * math.sqrt(e @ e + 1e-3))
     height, tilt = s.tool_position[2] - HEIGHT, 1 - s.body_rotation[2, 2]
     behind = 3 * (1 - cosine) + 40 * maximum(distance - NEAR, 0.0)
     return 200 * math.sqrt(e @ e + 1e-5) + behind + 300 * height * height + 20 * tilt

@@ -46,7 +46,7 @@ def on_ground():
     return Scene([floor(), cube()])
 
 
-class Lane:
+class Rollout:
     """One arm and the cube in a kernel."""
 
     def __init__(self, arm, scene, q, v=None, command=None, dt=1e-3, **body):
@@ -61,7 +61,7 @@ class Lane:
         self.x = self.kernel.block({name: np.asarray(x, float) for name, x in rows.items()})
 
     def step(self, count=1):
-        """Take steps; return the lane."""
+        """Take steps; return the run."""
         for _ in range(count):
             assert not self.kernel.step(self.x)
         return self
@@ -78,14 +78,14 @@ def test_a_thrown_cube_is_on_a_parabola_and_keeps_its_angular_velocity():
     """x = v t, z = z0 + v t - g t (t + dt) / 2; a cube rotates by 2 atan(dt ω / 2) a step."""
     spin = np.array([1.0, -2.0, 3.0])
     start = [0.3, 0, 1.0]
-    lane = Lane(ball(), on_ground(), FAR, body_position=start, body_velocity=[1, 0, 2, *spin])
-    lane.step(100)
+    run = Rollout(ball(), on_ground(), FAR, body_position=start, body_velocity=[1, 0, 2, *spin])
+    run.step(100)
     expected = [0.3 + 0.1, 0, 1 + 0.2 - 0.5 * G * 0.1 * 0.101]
-    np.testing.assert_allclose(lane["body_position"], expected, atol=1e-12)
-    np.testing.assert_allclose(lane["body_velocity"], [1, 0, 2 - 0.1 * G, *spin], atol=1e-12)
+    np.testing.assert_allclose(run["body_position"], expected, atol=1e-12)
+    np.testing.assert_allclose(run["body_velocity"], [1, 0, 2 - 0.1 * G, *spin], atol=1e-12)
     speed = np.linalg.norm(spin)
     turned = pin.exp3(100 * 2 * np.arctan(0.5e-3 * speed) * spin / speed)
-    np.testing.assert_allclose(lane["body_rotation"].reshape(3, 3), turned, atol=1e-12)
+    np.testing.assert_allclose(run["body_rotation"].reshape(3, 3), turned, atol=1e-12)
 
 
 def test_a_tumbling_box_keeps_its_angular_momentum():
@@ -104,17 +104,17 @@ def test_a_tumbling_box_keeps_its_angular_momentum():
 
 def test_a_cube_rests_on_its_four_corners():
     """It sinks by at most 20 µm; creep is below 0.1 mm/s (measured: 0.04 mm/s)."""
-    lane = Lane(ball(), on_ground(), FAR).step(1000)
-    position = lane["body_position"]
+    run = Rollout(ball(), on_ground(), FAR).step(1000)
+    position = run["body_position"]
     assert -2e-5 < position[2] - EDGE / 2 <= 0
     np.testing.assert_allclose(position[:2], [0.3, 0], atol=1e-4)
-    np.testing.assert_allclose(lane["body_rotation"].reshape(3, 3), np.eye(3), atol=1e-3)
+    np.testing.assert_allclose(run["body_rotation"].reshape(3, 3), np.eye(3), atol=1e-3)
 
 
 def test_a_sliding_cube_stops_after_the_distance_of_its_speed():
     """v² / (2 μ g), to the first order of the step: v dt / 2."""
-    lane = Lane(ball(), on_ground(), FAR, body_velocity=[0.6, 0.8, 0, 0, 0, 0]).step(600)
-    moved = lane["body_position"] - [0.3, 0, EDGE / 2]
+    run = Rollout(ball(), on_ground(), FAR, body_velocity=[0.6, 0.8, 0, 0, 0, 0]).step(600)
+    moved = run["body_position"] - [0.3, 0, EDGE / 2]
     np.testing.assert_allclose(np.hypot(*moved[:2]), 1 / (2 * MU * G), atol=6e-4)
     np.testing.assert_allclose(moved[:2] / np.hypot(*moved[:2]), [0.6, 0.8], atol=3e-3)
 
@@ -122,32 +122,32 @@ def test_a_sliding_cube_stops_after_the_distance_of_its_speed():
 def test_a_push_without_ground_keeps_the_momentum():
     """The ball hits a smooth cube off its center: the momenta of both stay the same."""
     arm = ball().with_gravity((0, 0, 0))
-    lane = Lane(arm, Scene([cube((0.3, 0, 0), friction=0.0)]), [0.2, 0.02, 0.01], [1.0, 0, 0])
+    run = Rollout(arm, Scene([cube((0.3, 0, 0), friction=0.0)]), [0.2, 0.02, 0.01], [1.0, 0, 0])
 
     def momentum():
-        q, v, body = lane["q"], lane["v"], lane["body_velocity"]
+        q, v, body = run["q"], run["v"], run["body_velocity"]
         inertia = MASS * EDGE**2 / 6
         linear = (1.0 + np.array([2e-6, 1e-6, 0.0])) * v
-        angular = np.cross(q, linear) + np.cross(lane["body_position"], MASS * body[:3])
+        angular = np.cross(q, linear) + np.cross(run["body_position"], MASS * body[:3])
         return linear + MASS * body[:3], angular + inertia * body[3:]
 
     (linear, angular) = momentum()
-    lane.step(100)
-    assert lane["body_velocity"][0] > 0.5
+    run.step(100)
+    assert run["body_velocity"][0] > 0.5
     after = momentum()
     np.testing.assert_allclose(after[0], linear, atol=1e-12)
     np.testing.assert_allclose(after[1], angular, atol=1e-8)
-    assert np.abs(lane["body_velocity"][3:]).max() > 1.0
+    assert np.abs(run["body_velocity"][3:]).max() > 1.0
 
 
 def test_a_pushed_cube_moves_on_with_the_force_beyond_friction():
     """(F - μ m g) = (M + m) a."""
     force = 4.0
-    lane = Lane(ball(), on_ground(), [0.3 - 0.05 - EDGE / 2, 0, 0.055], command=[force, 0, G])
-    lane.step(500)
+    run = Rollout(ball(), on_ground(), [0.3 - 0.05 - EDGE / 2, 0, 0.055], command=[force, 0, G])
+    run.step(500)
     expected = (force - MU * MASS * G) / (1.0 + MASS) * 0.5
-    np.testing.assert_allclose(lane["body_velocity"][0], expected, rtol=0.02)
-    np.testing.assert_allclose(lane["v"][0], expected, rtol=0.02)
+    np.testing.assert_allclose(run["body_velocity"][0], expected, rtol=0.02)
+    np.testing.assert_allclose(run["v"][0], expected, rtol=0.02)
 
 
 # The plant ----------------------------------------------------------------------------------------
@@ -157,13 +157,13 @@ def test_a_cube_is_pushed_as_in_the_plant():
     """Off its center, over the ground, 0.5 s: to 0.3 mm (measured: 0.07 mm) and 1 mrad (0.12)."""
     arm, scene = ball(), on_ground()
     q, force = [0.3 - 0.05 - EDGE / 2 - 0.01, 0.01, 0.055], [3.0, 0.0, G]
-    lane = Lane(arm, scene, q, command=force).step(500)
+    run = Rollout(arm, scene, q, command=force).step(500)
     command = Command("effort", np.array(force))
     expected = ContactPlant(arm, scene).step(State.of(q), command, 1e-3, 500)
     assert expected.bodies.position[0, 0] > 0.4
-    np.testing.assert_allclose(lane["q"], expected.q, atol=5e-4)
-    np.testing.assert_allclose(lane["body_position"], expected.bodies.position[0], atol=3e-4)
-    rotation = lane["body_rotation"].reshape(3, 3)
+    np.testing.assert_allclose(run["q"], expected.q, atol=5e-4)
+    np.testing.assert_allclose(run["body_position"], expected.bodies.position[0], atol=3e-4)
+    rotation = run["body_rotation"].reshape(3, 3)
     np.testing.assert_allclose(rotation, expected.bodies.rotation[0], atol=1e-3)
 
 
@@ -171,24 +171,25 @@ def test_a_sphere_rolls_over_a_fixed_box_as_in_the_plant():
     one = SceneObject("ball", Shape("sphere", (0.04,)), np.array([0.3, 0, 0.14]), mass=0.2)
     scene = Scene([SceneObject("box", Shape("box", (0.4, 0.4, 0.2)), np.array([0.3, 0, 0.0])), one])
     arm, velocity = ball(), np.array([0.5, 0.1, 0, 0, 0, 0])
-    lane = Lane(arm, scene, FAR, command=[0, 0, G], body_velocity=velocity).step(300)
+    run = Rollout(arm, scene, FAR, command=[0, 0, G], body_velocity=velocity).step(300)
     start = BodyStates.of(one.position[None], np.eye(3)[None], velocity[None])
     state = SceneState(0.0, np.array(FAR), np.zeros(3), np.zeros(3), bodies=start)
     command = Command("effort", np.array([0, 0, G]))
     expected = ContactPlant(arm, scene).step(state, command, 1e-3, 300).bodies
-    np.testing.assert_allclose(lane["body_position"], expected.position[0], atol=1e-9)
-    np.testing.assert_allclose(lane["body_velocity"], expected.velocity[0], atol=1e-8)
+    np.testing.assert_allclose(run["body_position"], expected.position[0], atol=1e-9)
+    np.testing.assert_allclose(run["body_velocity"], expected.velocity[0], atol=1e-8)
 
 
 # Rollouts and plans -----------------------------------------------------------------------------
 
 
 def test_a_rollout_records_the_object():
-    """From rest at its pose in the scene, which needs no kernel of its own."""
+    """From rest at its pose in the scene, which needs no other kernel."""
     scene = Scene([floor(), cube((0.4, 0.1, 0.2))])
     outputs = ("body_position", "body_rotation", "body_velocity")
-    found = rollout(ball(), State.of(FAR), np.array([0, 0, G]), 1e-3, interface="effort",
-                    scene=scene, steps_per_command=100, record_every=50, outputs=outputs)  # fmt: skip
+    options = {"steps_per_command": 100, "record_every": 50, "outputs": outputs, "scene": scene}
+    effort = np.array([0, 0, G])
+    found = rollout(ball(), State.of(FAR), effort, 1e-3, interface="effort", **options)
     fallen = -0.5 * G * 0.1 * 0.101
     np.testing.assert_allclose(found["body_position"][0, -1], [0.4, 0.1, 0.2 + fallen], atol=1e-12)
     np.testing.assert_array_equal(found["body_rotation"][0, -1], np.eye(3).ravel())

@@ -52,8 +52,7 @@ class ContactEuler(SemiImplicitEuler):
         pin.computeJointJacobians(self.model, self.data, start[0])
         damping = self.split_damping(*stepped.step_damping(*start, z, dt))
         response = stepped.force_response(start[0], *damping, self.force_response_terms, dt)
-        root: Matrix = np.linalg.cholesky(response)
-        n = v.size
+        root, n = np.asarray(np.linalg.cholesky(response), float), v.size
         if self.object is None:
             change = root @ self._change(root, v, None, dt)
         else:
@@ -61,7 +60,7 @@ class ContactEuler(SemiImplicitEuler):
             motion = np.concatenate([v, self.body[12:15] + dt * self.gravity, self.body[15:]])
             zero = np.zeros((n, 6))
             of_body = body_response_root(self.object, rotation)
-            both: Matrix = np.block([[root, zero], [zero.T, of_body]])
+            both = np.block([[root, zero], [zero.T, of_body]])
             change = both @ self._change(both, motion, (position, rotation), dt)
             velocity = motion[n:] + change[n:]
             moved = moved_body(self.object, position, rotation, velocity, dt)

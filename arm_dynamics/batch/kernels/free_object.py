@@ -1,4 +1,4 @@
-"""The free object of a kernel: its state beside that of the arm, for floats and symbols.
+"""The free object of a kernel: its state next to that of the arm, for floats and symbols.
 
 A step without contact is v⁺ = v + dt g. With the impulses of contact the object moves by
 x⁺ = x + dt v⁺ and R⁺ = cay(dt ω⁺) R, and keeps its angular momentum, R⁺ I R⁺ᵀ ω = R I Rᵀ ω⁺.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -18,9 +17,9 @@ from arm_dynamics.batch.planning.horizon import Horizon
 from arm_dynamics.batch.planning.mpc import Mpc
 from arm_dynamics.batch.planning.planner import Planner
 from arm_dynamics.batch.planning.sampling_methods import Mppi
-from arm_dynamics.collision.scene import Scene
+from arm_dynamics.collision.scene import Scene, SceneObject
 from arm_dynamics.collision.scene_files import parse_scene
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector, as_readonly
+from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, legend, styled
 from arm_dynamics.core.state import Reference, State
@@ -98,8 +97,8 @@ class PushRecord:
     ----------
     motion : MotionRecord
         Motion of the arm.
-    position, rotation : (n, 3), (n, 3, 3) array
-        Pose of the cube [m].
+    cubes : tuple of SceneObject
+        The cube at the same times.
     force : (n,) array
         Horizontal force of the arm on the cube [N], mean of a control period.
     plan_times : (n,) array
@@ -108,28 +107,14 @@ class PushRecord:
     """
 
     motion: MotionRecord
-    position: Matrix
-    rotation: FloatArray
+    cubes: tuple[SceneObject, ...]
     force: Vector
     plan_times: Vector
 
     @property
     def distance(self) -> Vector:
         """Distances (n,) of the cube from its place [mm]."""
-        return as_readonly(1e3 * np.linalg.norm(self.position[:, :2] - TARGET, axis=1))
-
-
-class TimedMpc(Mpc):
-    """MPC that notes the times [ms] of its plans."""
-
-    def __init__(self) -> None:
-        super().__init__(planner())
-        self.plan_times: list[float] = []
-
-    def _start_plan(self, state: State, reference: Reference) -> None:
-        start = perf_counter()
-        super()._start_plan(state, reference)
-        self.plan_times.append(1e3 * (perf_counter() - start))
+        return as_readonly([1e3 * np.linalg.norm(x.position[:2] - TARGET) for x in self.cubes])
 
 
 def simulate(seconds: float = SECONDS) -> dict[str, PushRecord]:
@@ -140,27 +125,28 @@ def simulate(seconds: float = SECONDS) -> dict[str, PushRecord]:
 
 def push(objects: Scene, seconds: float = SECONDS) -> PushRecord:
     """Simulate the arm and its controller in a scene, with the contact of ``ContactPlant``."""
-    arm, controller, reference = load_arm("five_dof"), TimedMpc(), Reference.hold(START)
+    arm, controller, reference = load_arm("five_dof"), Mpc(planner()), Reference.hold(START)
     plant, state, rows = ContactPlant(arm, objects), State.of(START), []
     for _ in range(round(seconds / PERIOD)):
-        command, forces = controller.update(state, reference, PERIOD), []
-        row = state.time, state.q, state.v, command.value, plant.scene_at(state)["cube"]
+        start, forces = perf_counter(), []
+        command = controller.update(state, reference, PERIOD)
+        elapsed = 1e3 * (perf_counter() - start)
+        row = state.time, state.q, state.v, command.value, plant.scene_at(state)["cube"], elapsed
         for _ in range(round(PERIOD / DT)):
             state = plant.step(state, command, DT)
             assert isinstance(state, SceneState)  # always of this plant
             forces.append(force_of_arm(state.contacts))
-        rows.append((*row, float(np.linalg.norm(np.mean(forces, axis=0)[:2]))))
-    *columns, cubes, force = zip(*rows, strict=True)
+        rows.append((*row, np.linalg.norm(np.mean(forces, axis=0)[:2])))
+    *columns, cubes, times, force = zip(*rows, strict=True)
     motion = MotionRecord(arm, *(as_readonly(x) for x in columns))
-    poses = as_readonly([x.position for x in cubes]), as_readonly([x.rotation for x in cubes])
-    return PushRecord(motion, *poses, as_readonly(force), as_readonly(controller.plan_times))
+    planned = round(controller.planner.horizon.period / PERIOD)
+    return PushRecord(motion, cubes, as_readonly(force), as_readonly(times[planned::planned]))
 
 
 def force_of_arm(contacts: Contacts) -> Vector:
     """Return the force (3,) [N] of the links on the cube."""
     total = np.zeros(3)
-    pairs = zip(contacts.first, contacts.second, contacts.force, strict=True)
-    for first, second, force in pairs:
+    for first, second, force in zip(contacts.first, contacts.second, contacts.force, strict=True):
         if "cube" in (first, second) and "ground" not in (first, second):
             total += force if second == "cube" else -force
     return total
@@ -182,15 +168,15 @@ def key_figures(runs: dict[str, PushRecord]) -> tuple[tuple[str, str], ...]:
     return (*rows, ("time of a plan on this machine, p50, p99", f"{p50:.1f}, {p99:.1f} ms"))
 
 
-def outline(position: Vector, rotation: Matrix) -> Matrix:
+def outline(cube: SceneObject) -> Matrix:
     """Return the lower face (4, 2) [m] of the cube from above."""
     corners = np.array([[-1, -1, -1], [1, -1, -1], [1, 1, -1], [-1, 1, -1]]) * EDGE / 2
-    return as_readonly((corners @ rotation.T + position)[:, :2])
+    return as_readonly((corners @ cube.rotation.T + cube.position)[:, :2])
 
 
 def draw_place(axes: Axes) -> None:
     """Draw the place of the cube."""
-    corners = outline(np.array([*TARGET, EDGE / 2]), np.eye(3))
+    corners = outline(scene()["cube"].placed([*TARGET, EDGE / 2], np.eye(3)))
     axes.add_patch(Polygon(corners, fill=False, ls="--", lw=1.6, color=PALETTE[2], label="place"))
 
 
@@ -200,9 +186,8 @@ def motion_figure(runs: dict[str, PushRecord]) -> DemoFigure:
     drawn, grid = figure(TITLE, 2, 2, 7.2)
     for axes, (name, run) in zip(grid[0], runs.items(), strict=True):
         draw_place(axes)
-        for k in [*range(0, len(run.position), round(0.2 / PERIOD)), len(run.position) - 1]:
-            color = AGES(k / len(run.position))
-            corners = outline(run.position[k], run.rotation[k])
+        for k in [*range(0, len(run.cubes), round(0.2 / PERIOD)), len(run.cubes) - 1]:
+            color, corners = AGES(k / len(run.cubes)), outline(run.cubes[k])
             axes.add_patch(Polygon(corners, facecolor=to_rgba(color, 0.15), edgecolor=color))
         axes.plot(*run.motion.tool[:, :2].T, color=PALETTE[1], linewidth=1.0, label="tool")
         axes.set(xlim=(0.35, 0.8), ylim=(-0.28, 0.28), aspect="equal")
@@ -239,12 +224,11 @@ def animation(runs: dict[str, PushRecord]) -> Animation:
         draw_place(axes)
         cubes.append(Polygon(np.zeros((4, 2)), facecolor=FAINT, edgecolor=INK))
         axes.add_patch(cubes[-1])
-    records: Sequence[PushRecord] = tuple(runs.values())
     stride = (len(traces[0].time) - 1) // (moving.frames - 1)
 
     def update(frame: int) -> None:
-        for cube, run in zip(cubes, records, strict=True):
-            cube.set_xy(outline(run.position[frame * stride], run.rotation[frame * stride]))
+        for cube, run in zip(cubes, runs.values(), strict=True):
+            cube.set_xy(outline(run.cubes[frame * stride]))
         moving.update(frame)
 
     update(0)

@@ -103,7 +103,7 @@ def test_a_tumbling_box_keeps_its_angular_momentum():
 
 
 def test_a_cube_rests_on_its_four_corners():
-    """It sinks by at most 20 µm; creep is below 0.1 mm/s (measured: 0.04 mm/s)."""
+    """It sinks by 13 µm and creeps by 0.05 mm/s."""
     run = Rollout(ball(), on_ground(), FAR).step(1000)
     position = run["body_position"]
     assert -2e-5 < position[2] - EDGE / 2 <= 0
@@ -146,8 +146,8 @@ def test_a_pushed_cube_moves_on_with_the_force_beyond_friction():
     run = Rollout(ball(), on_ground(), [0.3 - 0.05 - EDGE / 2, 0, 0.055], command=[force, 0, G])
     run.step(500)
     expected = (force - MU * MASS * G) / (1.0 + MASS) * 0.5
-    np.testing.assert_allclose(run["body_velocity"][0], expected, rtol=0.02)
-    np.testing.assert_allclose(run["v"][0], expected, rtol=0.02)
+    np.testing.assert_allclose(run["body_velocity"][0], expected, rtol=2e-3)
+    np.testing.assert_allclose(run["v"][0], expected, rtol=2e-3)
 
 
 # The plant ----------------------------------------------------------------------------------------

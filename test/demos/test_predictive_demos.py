@@ -81,8 +81,8 @@ def test_the_cube_is_pushed_to_its_place():
     assert run.distance[0] > 250
     touched = int(np.argmax(run.force > 0))
     assert touched > 0
-    np.testing.assert_allclose(run.position[touched - 1], [0.55, 0.12, 0.04], atol=1e-6)
-    assert run.position[:, 2].max() < 0.5 * push.EDGE + 0.01
+    np.testing.assert_allclose(run.cubes[touched].position, [0.55, 0.12, 0.04], atol=1e-6)
+    assert max(cube.position[2] for cube in run.cubes) < 0.5 * push.EDGE + 0.01
 
 
 def test_delayed_commands_are_those_of_earlier_states():

@@ -52,18 +52,15 @@ class ContactEuler(SemiImplicitEuler):
         pin.computeJointJacobians(self.model, self.data, start[0])
         damping = self.split_damping(*stepped.step_damping(*start, z, dt))
         response = stepped.force_response(start[0], *damping, self.force_response_terms, dt)
-        root, n = np.asarray(np.linalg.cholesky(response), float), v.size
-        if self.object is None:
-            change = root @ self._change(root, v, None, dt)
-        else:
-            position, rotation = self.body[:3], self.body[3:12].reshape(3, 3)
+        root, motion = np.asarray(np.linalg.cholesky(response), float), v.copy()
+        place, n = None, v.size
+        if self.object is not None:
+            place, zero = (self.body[:3], self.body[3:12].reshape(3, 3)), np.zeros((n, 6))
             motion = np.concatenate([v, self.body[12:15] + dt * self.gravity, self.body[15:]])
-            zero = np.zeros((n, 6))
-            of_body = body_response_root(self.object, rotation)
-            both = np.block([[root, zero], [zero.T, of_body]])
-            change = both @ self._change(both, motion, (position, rotation), dt)
-            velocity = motion[n:] + change[n:]
-            moved = moved_body(self.object, position, rotation, velocity, dt)
+            root = np.block([[root, zero], [zero.T, body_response_root(self.object, place[1])]])
+        change = root @ self._change(root, motion, place, dt)
+        if self.object is not None and place is not None:
+            moved = moved_body(self.object, *place, motion[n:] + change[n:], dt)
             self.body = np.concatenate(list(moved.values()))
         v += change[:n]
         q += dt * change[:n]

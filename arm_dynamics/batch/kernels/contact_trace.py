@@ -68,9 +68,8 @@ class ContactTrace:
                 center = origin + rotation @ (self.table[joint].turn.T @ one.sphere.center)
             twist = one.jacobian(self._of_body(jacobian, joint), of_body) @ motion
             at = None if one.object.is_fixed else place
-            rows.append(vector(traced(contact_row)(one, center, twist, dt, at)))
-            if self.body is not None:
-                rows.append(vector([Symbol(0.0)] * 3))
+            row, width = traced(contact_row)(one, center, twist, dt, at), self.sizes["contact"]
+            rows.append(vector([*row, *[Symbol(0.0)] * (width - CONTACT)]))
         root = ca.densify(inverse_root(response_mass))
         lower = [Symbol(root[i, j]) for i in range(len(self.table)) for j in range(i + 1)]
         return outputs | {"jacobian": jacobian.T.ravel(), "root": vector(lower),

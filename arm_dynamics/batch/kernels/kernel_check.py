@@ -76,7 +76,7 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
     if options.contacts is not None:
         q = _near_contact(arm, options.contacts, random.uniform(lower, upper, (CANDIDATES, arm.nv)))
         if options.contacts.body is not None:
-            body = _body_near_contact(arm, options.contacts, q, random)
+            body = _body_in_contact(arm, options.contacts, q, random)
     rows = {
         **{name: np.resize(x, (options.lanes, x.shape[1])) for name, x in body.items()},
         "q": _on_grid(np.resize(q, shape)),
@@ -115,25 +115,20 @@ def _groups_first(contacts: SphereContacts) -> IntArray:
     return np.concatenate([last, np.delete(np.arange(len(contacts.contacts)), last)])
 
 
-def _body_near_contact(
+def _body_in_contact(
     arm: ArmModel, contacts: SphereContacts, q: Matrix, random: np.random.Generator
 ) -> dict[str, Matrix]:
-    """Return states of the free object, each in contact as ``_near_contact``, and in motion."""
-    data, states, one = arm.model.createData(), np.zeros((len(q), 18)), contacts.body
-    rotation = pin.exp3(random.uniform(-1, 1, 3))
+    """Return states of the free object in the contacts of ``_near_contact``, in their order."""
+    data, rotation = arm.model.createData(), pin.exp3(random.uniform(-1, 1, 3))
+    states = np.hstack([np.zeros((len(q), 3)), np.tile(rotation.ravel(), (len(q), 1)),
+                        random.uniform(-1, 1, (len(q), 6))])  # fmt: skip
     for k, i in enumerate(_groups_first(contacts)):
-        contact = contacts.contacts[i]
+        sphere, touched, _ = contacts.contacts[i]
         pin.forwardKinematics(arm.model, data, q[k])
-        center = data.oMi[contact.sphere.joint].act(contact.sphere.center)
-        at, gaps = center if contact.object is one else contact.object.position, []
-        candidates = _on_grid(at + random.uniform(-0.3, 0.3, (CANDIDATES, 3)))
-        for position in candidates:
-            if contact.object is one:
-                gaps.append(contact.gap(center, (position, rotation)))
-            else:
-                gaps.append(contact.gap(position + rotation @ contact.sphere.center))
-        nearest = candidates[np.argmin(gaps)]
-        states[k] = np.concatenate([nearest, rotation.ravel(), random.uniform(-1, 1, 6)])
+        center = data.oMi[sphere.joint].act(sphere.center)
+        size = 0.5 * (min(touched.shape.size, default=0.0) + sphere.radius)
+        at = center if touched is contacts.body else touched.position - rotation @ sphere.center
+        states[k, :3] = _on_grid(at + size * random.uniform(-1, 1, 3))
     return dict(zip(BODY_ROWS, np.split(states, (3, 12), axis=1), strict=True))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from arm_dynamics.batch.kernels.contact_impulse import FAR, GAP, SHAPES, gap_and_normal
+from arm_dynamics.batch.kernels.contact_impulse import FAR, SHAPES, gap_and_normal
 from arm_dynamics.batch.kernels.free_object import free_object
 from arm_dynamics.collision.link_spheres import LinkSphere, link_spheres
 from arm_dynamics.collision.scene import Scene, SceneObject
@@ -24,8 +24,6 @@ from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.contact.contact_dynamics import LINK_FRICTION
 from arm_dynamics.simulation.contact.contact_step import MARGIN
 
-Place = tuple[Any, Any]
-"""Position (3,) [m] and rotation (3, 3) of an object."""
 MAX_CONTACTS = 256
 """Largest number of contacts of a kernel."""
 BODY = 0
@@ -50,9 +48,10 @@ class SphereContact(NamedTuple):
         joint = self.sphere.joint
         return "body" if joint == BODY else f"{joint}{'' if self.object.is_fixed else '_body'}"
 
-    def gap(self, center: Vector, place: Place | None = None) -> float:
+    def gap(self, center: Vector) -> float:
         """Return the gap [m] of the sphere to the object with its center (3,) [m] in base axes."""
-        return float(contact_row(self, center, np.zeros(6), 0.0, place, np.inf)[GAP])
+        shape, place = self.object.shape, (self.object.position, self.object.rotation)
+        return float(gap_and_normal(shape.kind, shape.size, *place, center, self.sphere.radius)[0])
 
     def jacobian(self, of_joint: Any, of_body: Any | None) -> Any:
         """Return the Jacobian (6, n or n + 6) of the motion relative to the object.
@@ -67,12 +66,7 @@ class SphereContact(NamedTuple):
 
 
 def contact_row(
-    contact: SphereContact,
-    center: Any,
-    twist: Any,
-    dt: Any,
-    place: Place | None = None,
-    margin: float = MARGIN,
+    contact: SphereContact, center: Any, twist: Any, dt: Any, place: Any = None
 ) -> list[Any]:
     """Return the numbers of a contact for ``contact_change``, for floats and symbols.
 
@@ -89,8 +83,6 @@ def contact_row(
         Time step [s].
     place : tuple, optional
         Position (3,) [m] and rotation (3, 3) of the object (default: those in its scene).
-    margin : float
-        A contact whose gap [m] is larger after dt does not act.
 
     """
     radius, one = contact.sphere.radius, contact.object
@@ -99,7 +91,7 @@ def contact_row(
     gap, normal = gap_and_normal(one.shape.kind, one.shape.size, place[0], place[1], center, radius)
     point = center - (radius + 0.5 * gap) * normal
     speed = normal @ (twist[:3] + np.cross(twist[3:], point))
-    gap = where(gap + dt * speed < margin, gap, FAR)
+    gap = where(gap + dt * speed < MARGIN, gap, FAR)
     return [*normal, *point, gap, contact.friction]
 
 
@@ -147,6 +139,11 @@ class SphereContacts:
             found.sort(key=lambda x: x.sphere.joint)
             own = body_spheres(body, fixed)
             found += [_contact(sphere, body.friction, one) for sphere in own for one in fixed]
+            if not found:
+                raise InvalidValue(
+                    f"scene object '{body.name}': contacts = 0; expected at least 1 in a kernel;"
+                    " add a ground, or collision shapes of links"
+                )
         contacts = tuple(found)
         if len(contacts) > MAX_CONTACTS:
             raise InvalidValue(
@@ -164,8 +161,9 @@ class SphereContacts:
     @property
     def key(self) -> tuple[Any, ...]:
         """All numbers, to be hashed; the pose of a free object is a part of the state."""
-        return tuple(
-            (s.joint, *s.center.tolist(), s.radius, o.shape.kind, *o.shape.size, friction, o.mass,
+        body = () if self.body is None else (self.body.shape, self.body.mass)
+        return body + tuple(
+            (s.joint, *s.center.tolist(), s.radius, o.shape.kind, *o.shape.size, friction,
              *([*o.position.tolist(), *o.rotation.ravel().tolist()] if o.is_fixed else []))
             for s, o, friction in self.contacts
         )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from arm_dynamics.batch import variation
-from arm_dynamics.batch.kernels.free_object import BODY_ROWS, body_state
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS, body_state, free_object
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.batch.rollouts.inputs import InitialStates
@@ -294,12 +294,11 @@ def select_backend(
 
 def _require_fixed(scene: Scene, reason: str) -> None:
     """Raise InvalidValue for a free object, which plants as backend do not move."""
-    for one in scene:
-        if not one.is_fixed:
-            raise InvalidValue(
-                f"scene object '{one.name}': mass = {one.mass:g} kg; expected 0 with backend"
-                f" 'plant': {reason}, or use Simulation"
-            )
+    if (one := free_object(scene)) is not None:
+        raise InvalidValue(
+            f"scene object '{one.name}': mass = {one.mass:g} kg; expected 0 with backend 'plant':"
+            f" {reason}, or use Simulation"
+        )
 
 
 def _contacts(arm: ArmModel, setup: Setup) -> SphereContacts | None:

@@ -18,7 +18,6 @@ from arm_dynamics.batch.planning.mpc import Mpc
 from arm_dynamics.batch.planning.planner import Planner
 from arm_dynamics.batch.planning.sampling_methods import Mppi
 from arm_dynamics.collision.scene import Scene, SceneObject
-from arm_dynamics.collision.scene_files import parse_scene
 from arm_dynamics.core.arrays import Matrix, Vector, as_readonly
 from arm_dynamics.core.compiled_math import maximum
 from arm_dynamics.core.figure_style import FAINT, INK, PALETTE, figure, label, legend, styled
@@ -26,6 +25,7 @@ from arm_dynamics.core.state import Reference, State
 from arm_dynamics.demos.demo_result import Animation, DemoFigure, DemoResult
 from arm_dynamics.demos.planar import AGES, View, animate
 from arm_dynamics.model.load import load_arm
+from arm_dynamics.model.solids import Shape
 from arm_dynamics.simulation.contact.contact_dynamics import Contacts
 from arm_dynamics.simulation.contact.contact_plant import ContactPlant, SceneState
 from arm_dynamics.simulation.trace import MotionRecord
@@ -49,12 +49,9 @@ ABOVE = View((0, 1), (-0.1, 0.8, -0.35, 0.4))
 
 def scene(mass: float = MASS, friction: float = FRICTION) -> Scene:
     """Return a ground and the cube."""
-    return parse_scene(f"""
-objects:
-  ground: {{shape: ground}}
-  cube: {{shape: box, size: [{EDGE}, {EDGE}, {EDGE}], position: [0.55, 0.12, {EDGE / 2}],
-         mass: {mass}, friction: {friction}}}
-""")
+    shape, position = Shape("box", (EDGE,) * 3), as_readonly([0.55, 0.12, EDGE / 2])
+    cube = SceneObject("cube", shape, position, mass=mass, friction=friction)
+    return Scene([SceneObject("ground", Shape("ground", ())), cube])
 
 
 def pushing(s: Any) -> Any:
@@ -67,16 +64,14 @@ def pushing(s: Any) -> Any:
     return 200 * math.sqrt(e @ e + 1e-5) + behind + 300 * height * height + 20 * tilt
 
 
-def running(s: Any, p: Any) -> Any:
+def running(s: Any, _: Any) -> Any:
     """Return the cost of a stage."""
-    del p
     limits, wrist = s.position_excess @ s.position_excess, s.q[3:] @ s.q[3:]
     return pushing(s) + 0.2 * (s.v @ s.v) + 50 * limits + wrist
 
 
-def terminal(s: Any, p: Any) -> Any:
+def terminal(s: Any, _: Any) -> Any:
     """Return the cost of the last stage."""
-    del p
     return 10 * pushing(s) + 2 * (s.v @ s.v)
 
 
@@ -219,11 +214,10 @@ def animation(runs: dict[str, PushRecord]) -> Animation:
     caption = "Arm, cube and its place (dashed) from above, in real time."
     traces = tuple(run.motion for run in runs.values())
     moving = animate("push", caption, TITLE, traces, tuple(runs), ABOVE)
-    cubes: list[Polygon] = []
-    for axes in moving.figure.axes:
+    cubes = [Polygon(np.zeros((4, 2)), facecolor=FAINT, edgecolor=INK) for _ in runs]
+    for axes, cube in zip(moving.figure.axes, cubes, strict=True):
         draw_place(axes)
-        cubes.append(Polygon(np.zeros((4, 2)), facecolor=FAINT, edgecolor=INK))
-        axes.add_patch(cubes[-1])
+        axes.add_patch(cube)
     stride = (len(traces[0].time) - 1) // (moving.frames - 1)
 
     def update(frame: int) -> None:

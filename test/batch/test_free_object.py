@@ -13,7 +13,7 @@ from test_contact_rollout import ball
 
 from arm_dynamics import Command, State
 from arm_dynamics.batch import Cost, Horizon, Ilqr, Mppi, Planner, rollout
-from arm_dynamics.batch.kernels.free_object import BODY_ROWS, body_state, moved_body
+from arm_dynamics.batch.kernels.free_object import body_rows, body_state, moved_body
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
@@ -52,8 +52,7 @@ class Rollout:
     def __init__(self, arm, scene, q, v=None, command=None, dt=1e-3, **body):
         contacts = SphereContacts.of(arm, scene)
         self.kernel = Kernel(arm, KernelOptions(contacts=contacts))
-        start = np.split(body_state(contacts.body), (3, 12))
-        rows = dict(zip(BODY_ROWS, start, strict=True)) | {
+        rows = body_rows(body_state(contacts.body)) | {
             "q": np.array(q), "v": np.zeros(arm.nv) if v is None else np.array(v),
             "command": np.zeros(arm.nv) if command is None else np.array(command),
             "dt": np.array([dt]), **body,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.collision.scene import Scene, SceneObject
-from arm_dynamics.core.arrays import Vector
+from arm_dynamics.core.arrays import FloatArray, Vector
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.state import State
 
@@ -56,6 +56,11 @@ def body_state(one: SceneObject, state: State | None = None) -> Vector:
             " the kernel"
         )
     return np.concatenate([part.ravel() for part in bodies.arrays])
+
+
+def body_rows(states: FloatArray) -> dict[str, FloatArray]:
+    """Return states (..., 18) by the names of ``BODY_ROWS``."""
+    return dict(zip(BODY_ROWS, np.split(states, (3, 12), axis=-1), strict=True))
 
 
 def skew(x: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.batch.kernels.cost import cost_geometry
-from arm_dynamics.batch.kernels.free_object import BODY_ROWS
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS, body_rows
 from arm_dynamics.batch.kernels.kernel_cache import (
     AGREEMENT,
     TRIAL_STEP,
@@ -129,7 +129,7 @@ def _body_in_contact(
         size = 0.5 * (min(touched.shape.size, default=0.0) + sphere.radius)
         at = center if touched is contacts.body else touched.position - rotation @ sphere.center
         states[k, :3] = _on_grid(at + size * random.uniform(-1, 1, 3))
-    return dict(zip(BODY_ROWS, np.split(states, (3, 12), axis=1), strict=True))
+    return body_rows(states)
 
 
 def _random_pid_inputs(spec: PidSpec, q: Matrix, random: np.random.Generator) -> dict[str, Matrix]:
@@ -182,7 +182,7 @@ class _Trial:
             after = plant.step(state, command, TRIAL_STEP)
             moved = {"q": after.q, "v": after.v, "act": after.act}
             if body:
-                moved |= dict(zip(body, np.split(contact.body, (3, 12)), strict=True))
+                moved |= body_rows(contact.body)
             for name, expected in moved.items():
                 change = np.abs(expected - before[name][k]).max(initial=0.0) + TRIAL_STEP
                 self._accept(f"{name} after a step", self.rows(name, x)[k], expected, change)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from arm_dynamics.batch import variation
-from arm_dynamics.batch.kernels.free_object import BODY_ROWS, body_state, free_object
+from arm_dynamics.batch.kernels.free_object import body_rows, body_state, free_object
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.batch.rollouts.inputs import InitialStates
@@ -82,8 +82,7 @@ class KernelStepper(BatchStepper):
         rows = {"q": start.q, "v": start.v, "act": start.act, "dt": dt[:, None], **varied}
         contacts = kernel.options.contacts
         if contacts is not None and contacts.body is not None:
-            body = np.tile(body_state(contacts.body), (self.size, 1))
-            rows |= zip(BODY_ROWS, np.split(body, (3, 12), axis=1), strict=True)
+            rows |= body_rows(np.tile(body_state(contacts.body), (self.size, 1)))
         lanes = np.minimum(np.arange(kernel.options.lanes), self.size - 1)
         self.x = kernel.block({name: values[lanes] for name, values in rows.items()})
 

@@ -165,6 +165,18 @@ def compiled_for(
     return declare
 
 
+def machine_code(function: F, *kinds: Kind | Kinds) -> F:
+    """Return the compiled code of ``function`` for arguments of exactly these kinds.
+
+    A call takes half as long, because numba does not determine the types of the arguments: those
+    of another type are undefined behavior. Without numba's compiler it is ``function``.
+    """
+    if numba is None or numba.config.DISABLE_JIT:
+        return function
+    code: F = function.compile(tuple(map(_numba_type, kinds)))  # type: ignore[attr-defined]
+    return code
+
+
 def demand(function: Callable[..., object]) -> None:
     """Include a function that was declared ``on_demand`` in ``warm_up`` and ``cold`` from now."""
     declared = _ON_DEMAND.pop(function, None)

@@ -11,7 +11,6 @@ for control cycles.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -81,32 +80,16 @@ def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Return the forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
-    return _finite("the acceleration", aba_of(arm)(arm.model, pinocchio_data(arm), q, v, tau))
-
-
-@requires_arm
-def aba_of(arm: ArmModel) -> Callable[..., Vector]:
-    """Return ``pin.aba``, or for an arm with mimic joints M⁻¹ (tau - h) by CRBA and Cholesky.
-
-    Arguments: the arm's model, data, q, v and tau. The result may be part of the data.
-    """
-    return _aba_with_mimic_joints if arm.mimic_joints else pin.aba
+    algorithm = _aba_with_mimic_joints if arm.mimic_joints else pin.aba
+    return _finite("the acceleration", algorithm(arm.model, pinocchio_data(arm), q, v, tau))
 
 
 def _aba_with_mimic_joints(model: Any, data: Any, q: Vector, v: Vector, tau: Vector) -> Vector:
+    """Return M⁻¹ (tau - h): ``pin.aba`` does not support mimic joints."""
     rest = tau - pin.nonLinearEffects(model, data, q, v)
     mass = symmetric_from_upper(pin.crba(model, data, q))
     acceleration: Vector = solve_spd(mass, rest[:, None])[:, 0]
     return acceleration
-
-
-@requires_arm
-def inverse_mass_of(arm: ArmModel) -> Callable[..., Matrix]:
-    """Return ``pin.computeMinverse``, or for an arm with mimic joints the inverse of CRBA's M.
-
-    Arguments: the arm's model, data and q. The upper triangle counts.
-    """
-    return _inverse_mass_with_mimic_joints if arm.mimic_joints else pin.computeMinverse
 
 
 def _inverse_mass_with_mimic_joints(model: Any, data: Any, q: Vector) -> Matrix:

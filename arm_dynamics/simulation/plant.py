@@ -56,12 +56,9 @@ class Plant:
         self._command: object = object()  # differs from every argument
         self._after: State | None = None
         # Compile what this arm needs, and no more, before time runs.
-        q, v, act = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
-        if not self.integrator.run(self._motion, q, v, act, 1e-9, 2):
-            rest = np.zeros(arm.nv)
-            self._require_actuator_numbers(rest, rest, arm.initial_act, 1e-9)
-        self._require_finite(State(0.0, q, v, self._motion.effort, act))
-        self._motion.efforts(q, v, act)
+        zero = np.zeros(arm.nv)
+        after = Plant._state_after(self, State(0.0, zero, zero, zero), 1e-9, 2, None)
+        self._motion.efforts(after.q, after.v, after.act)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments: the compiled table belongs to one plant and process."""
@@ -121,19 +118,15 @@ class Plant:
 
     def _state_after(self, state: State, dt: float, steps: int, end: float | None) -> State:
         """Return ``step`` of checked arguments under the command that is set."""
-        q, v, act = state.q.copy(), state.v.copy(), self._act(state)
-        if act.size:
-            act = act.copy()
+        act = state.act if state.act.size else self._at_rest
         try:
-            is_finite_motion = self.integrator.run(self._motion, q, v, act, dt, steps)
+            moved = self.integrator.run(self._motion, state.q, state.v, act, dt, steps)
         except InvalidValue:  # the adaptive integrator raises independently of the cause
-            self._require_actuator_numbers(state.q, state.v, self._act(state), dt)
+            self._require_actuator_numbers(state.q, state.v, act, dt)
             raise
-        if not is_finite_motion:
+        if moved is None:
             raise self._divergence(state, dt, steps)
-        tau = self._motion.effort
-        for array in (q, v, tau, act) if act.size else (q, v, tau):
-            array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
+        q, v, tau, act = moved
         return State(state.time + steps * dt if end is None else end, q, v, tau, act)
 
     def scene_at(self, state: State) -> Scene:

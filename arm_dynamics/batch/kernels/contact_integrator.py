@@ -12,7 +12,12 @@ from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts, contact_r
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.integrators.explicit_integrators import SemiImplicitEuler
-from arm_dynamics.simulation.integrators.integrator import Integrator, SteppedSystem, System
+from arm_dynamics.simulation.integrators.integrator import (
+    Integrator,
+    Moved,
+    SteppedSystem,
+    System,
+)
 
 
 class ContactEuler(SemiImplicitEuler):
@@ -51,6 +56,6 @@ class ContactEuler(SemiImplicitEuler):
 
     def run(
         self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
-    ) -> bool:
-        """Take ``steps`` steps in place while all is finite; return whether it is."""
+    ) -> Moved | None:
+        """Return the motion after ``steps`` steps; None unless all is finite."""
         return Integrator.run(self, system, q, v, z, dt, steps)

@@ -14,7 +14,7 @@ from arm_dynamics.simulation.integrators.exponential_step import (
     phi_functions,
     step_actuator_states,
 )
-from arm_dynamics.simulation.integrators.integrator import Integrator, SteppedSystem, System
+from arm_dynamics.simulation.integrators.integrator import Integrator, Moved, SteppedSystem, System
 
 
 class ExplicitEuler(Integrator):
@@ -65,7 +65,7 @@ class SemiImplicitEuler(Integrator):
 
     def run(
         self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
-    ) -> bool:
+    ) -> Moved | None:
         """Repeat ``step``, in compiled code where all terms are: the same numbers to round-off."""
         if system.compiled:
             return system.semi_implicit_steps(q, v, z, dt, steps)

@@ -116,7 +116,7 @@ def aba_derivatives(
         by_q, by_v = -inverse @ arm.reduced(by_q), -inverse @ arm.reduced(by_v)
     else:
         by_q, by_v, upper = pin.computeABADerivatives(arm.model, data, q, v, tau)
-        inverse = np.triu(upper) + np.triu(upper, 1).T
+        inverse = symmetric_from_upper(upper)
     return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
 
 
@@ -180,7 +180,7 @@ def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
 class RigidBodyDynamics:
     """Rigid-body dynamics of one arm without checks, with separate scratch memory.
 
-    q, v, a are (nv,), float64 and finite; the results are new arrays.
+    q, v, a are (nv,), float64 and finite. The next call may change the memory of a result.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -192,21 +192,21 @@ class RigidBodyDynamics:
         return symmetric_from_upper(self.upper_mass_matrix(q))
 
     def upper_mass_matrix(self, q: Vector) -> Vector:
-        """Return the upper triangle of M(q) (nv, nv) [kg·m²], in memory of the next call."""
+        """Return the upper triangle of M(q) (nv, nv) [kg·m²]."""
         upper: Vector = pin.crba(self._model, self._data, q)
         return upper
 
     def gravity(self, q: Vector) -> Vector:
         """Return g(q) (nv,) [N·m]."""
-        found: Vector = pin.computeGeneralizedGravity(self._model, self._data, q).copy()
+        found: Vector = pin.computeGeneralizedGravity(self._model, self._data, q)
         return found
 
     def nle(self, q: Vector, v: Vector) -> Vector:
         """Return C(q, v) v + g(q) (nv,) [N·m]."""
-        found: Vector = pin.nonLinearEffects(self._model, self._data, q, v).copy()
+        found: Vector = pin.nonLinearEffects(self._model, self._data, q, v)
         return found
 
     def rnea(self, q: Vector, v: Vector, a: Vector) -> Vector:
         """Return M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
-        found: Vector = pin.rnea(self._model, self._data, q, v, a).copy()
+        found: Vector = pin.rnea(self._model, self._data, q, v, a)
         return found

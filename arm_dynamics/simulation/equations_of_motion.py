@@ -11,7 +11,7 @@ import numpy as np
 from pinocchio import crba, nonLinearEffects
 
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.core.compiled_math import is_finite
+from arm_dynamics.core.compiled_math import direct_call, is_finite
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import MIXED, Command
 from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
@@ -115,7 +115,10 @@ class EquationsOfMotion:
         self.compiled = not (self._method_joints or self.prescribed)
         self._moved_shape = (3, arm.nv)
         if self.compiled:
-            self._stepped = (x, *self._pinocchio, *self._placed, self._v, *row.step_code())
+            self._stepped = (
+                x, *self._pinocchio, *self._placed, self._v, direct_call(row.start_steps),
+                direct_call(row.next_step), direct_call(row.end_steps),
+            )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arm only: views and addresses of machine code are this object's."""

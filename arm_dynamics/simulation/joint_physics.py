@@ -7,7 +7,7 @@ of passing twelve. Only this module defines the order of the rows. The equations
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -19,8 +19,8 @@ from arm_dynamics.core.compiled_math import (
     VECTOR,
     Kind,
     compiled,
+    compiled_for,
     is_finite,
-    machine_code,
 )
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.small_matrices import factor_spd, invert_factored, solve_factored
@@ -369,7 +369,7 @@ def kick_drift(x: Matrix, dt: float) -> None:
         apply_rotor_friction(x, dt)
 
 
-@compiled
+@compiled_for(TABLE, VECTOR, VECTOR, NUMBER, on_demand=True, direct=True)
 def start_steps(x: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """Set Q = q and V = v, (nv,) each, then ``drive`` the first acceleration."""
     for i in range(q.size):  # slices would bring three seconds of compilation
@@ -377,7 +377,7 @@ def start_steps(x: Matrix, q: Vector, v: Vector, dt: float) -> None:
     drive(x, dt)
 
 
-@compiled
+@compiled_for(TABLE, TABLE, VECTOR, NUMBER, on_demand=True, direct=True)
 def next_step(x: Matrix, mass: Matrix, bias: Vector, dt: float) -> None:
     """End a step with M and h of its start, then ``drive`` the acceleration of the next."""
     accelerate(x, mass, bias)
@@ -385,7 +385,7 @@ def next_step(x: Matrix, mass: Matrix, bias: Vector, dt: float) -> None:
     drive(x, dt)
 
 
-@compiled
+@compiled_for(TABLE, TABLE, VECTOR, NUMBER, TABLE, on_demand=True, direct=True)
 def end_steps(x: Matrix, mass: Matrix, bias: Vector, dt: float, after: Matrix) -> bool:
     """End the last step; write Q, V and EFFORT into the rows of ``after`` (3, nv).
 
@@ -396,17 +396,3 @@ def end_steps(x: Matrix, mass: Matrix, bias: Vector, dt: float, after: Matrix) -
     for i in range(bias.size):
         after[0, i], after[1, i], after[2, i] = x[Q, i], x[V, i], x[EFFORT, i]
     return is_finite(after[0]) and is_finite(after[1])
-
-
-@cache
-def step_code() -> tuple[Callable[..., None], Callable[..., None], Callable[..., bool]]:
-    """Return ``start_steps``, ``next_step`` and ``end_steps`` as ``machine_code``.
-
-    The tables are C-contiguous; q and v may have any layout.
-    """
-    pinocchio = TABLE, Kind("float64", 1, layout="C")
-    return (
-        machine_code(start_steps, TABLE, VECTOR, VECTOR, NUMBER),
-        machine_code(next_step, TABLE, *pinocchio, NUMBER),
-        machine_code(end_steps, TABLE, *pinocchio, NUMBER, TABLE),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import Command, State, check_command, require_state
+from arm_dynamics.core.state import Command, State, check_command, new_state, require_state
 from arm_dynamics.dynamics.kinematics.frames import jacobian, pose
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
@@ -55,6 +55,9 @@ class Plant:
         self._shape = (arm.nv,)
         self._command: object = object()  # differs from every argument
         self._after: State | None = None
+        self._dt: float | None = None
+        self._steps: int | None = None
+        self._moved_after = self.integrator.motion_of(self._motion)
         # Compile what this arm needs, and no more, before time runs.
         zero = np.zeros(arm.nv)
         after = Plant._state_after(self, State(0.0, zero, zero, zero), 1e-9, 2, None)
@@ -106,9 +109,9 @@ class Plant:
             For an invalid state, time step or number of steps, and if the simulation diverges.
 
         """
-        if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
-            dt = check_float("dt [s]", dt, above=0)
-            steps = check_int("steps", steps, lower=1)
+        if dt is not self._dt or steps is not self._steps:
+            self._dt = dt = check_float("dt [s]", dt, above=0)
+            self._steps = steps = check_int("steps", steps, lower=1)
         if state is not self._after:  # its last result is valid
             self._accept_state(state)
         if command is not self._command:
@@ -120,14 +123,14 @@ class Plant:
         """Return ``step`` of checked arguments under the command that is set."""
         act = state.act if state.act.size else self._at_rest
         try:
-            moved = self.integrator.run(self._motion, state.q, state.v, act, dt, steps)
+            moved = self._moved_after(state.q, state.v, act, dt, steps)
         except InvalidValue:  # the adaptive integrator raises independently of the cause
             self._require_actuator_numbers(state.q, state.v, act, dt)
             raise
         if moved is None:
             raise self._divergence(state, dt, steps)
         q, v, tau, act = moved
-        return State(state.time + steps * dt if end is None else end, q, v, tau, act)
+        return new_state(state.time + steps * dt if end is None else end, q, v, tau, act)
 
     def scene_at(self, state: State) -> Scene:
         """Return the objects that this plant has, at their poses in ``state``; here none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -149,6 +150,10 @@ class Integrator(ABC):
             q[stuck] = start_q[stuck]
         system.apply_internal_friction(start_z, z, dt)
         q[system.prescribed] = goals
+
+    def motion_of(self, system: SteppedSystem) -> Callable[..., Moved | None]:
+        """Return ``run`` for ``system``, a function of (q, v, z, dt, steps)."""
+        return partial(self.run, system)
 
     @np.errstate(all="ignore")  # divergence is returned, not warned of
     def run(

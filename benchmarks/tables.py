@@ -21,6 +21,10 @@ COLUMNS = {
         "million steps per second", "five_dof", "ratio to `mujoco.rollout`", "Panda, 7 joints",
         "ratio to `mujoco.rollout`",
     ),
+    "operations": (
+        "kernel", "rollouts at a time", "multiplications", "additions", "divisions", "other",
+        "loads, stores (of the stack)", "limit [ns]", "measured [ns]", "ratio",
+    ),
     "starts": (
         "once per arm", "five_dof: generate and compile [s]", "from the cache [s]",
         "Panda: generate and compile [s]", "from the cache [s]",

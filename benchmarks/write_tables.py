@@ -15,9 +15,9 @@ from pathlib import Path
 from tables import replaced
 
 BENCHMARKS = (
-    "step", "rollout", "environments", "planning", "reaching", "gain_search", "control",
-    "collisions", "contact", "inverse_kinematics", "identification", "drivers", "streams",
-    "ros_loop",
+    "step", "rollout", "operations", "environments", "planning", "reaching", "gain_search",
+    "control", "collisions", "contact", "inverse_kinematics", "identification", "drivers",
+    "streams", "ros_loop",
 )  # fmt: skip
 HERE = Path(__file__).parent
 PAGES = sorted(HERE.parent.glob("docs/*.md"))

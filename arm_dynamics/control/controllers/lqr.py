@@ -91,7 +91,7 @@ class Lqr(CompiledController):
 
     K minimizes ∫ Σ (position e² + velocity ė² + effort δtau²) dt for the arm linearized, by
     analytical derivatives, about the reference configuration at rest. It is solved for when the
-    configuration changes, about 0.5 ms, or interpolated in a gain table (``set_gain_table``),
+    configuration changes, 0.1 to 0.2 ms, or interpolated in a gain table (``set_gain_table``),
     some µs, within the table's range. Arm, gravity and friction are those of the controller's
     model.
 

@@ -39,9 +39,10 @@ help: ## list the targets
 	@echo "make <target> [ARGS=...] [PYTHON=python3.12] [VENV=.venv]"; echo
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
-setup: ## create the environment: the package, ROS 2 and Pinocchio from wheels, ROS interfaces
+setup: ## create the environment: package, ROS 2 and Pinocchio from wheels, ROS interfaces, compiled code
 	@$(SETUP) $(RUN_EXTRAS)
 	@$(BIN)/python interfaces/build.py --optional
+	@$(BIN)/arm-dynamics compile
 
 setup-test: ## create the environment of the tests, the demonstrations and all commands
 	@$(SETUP) $(TEST_EXTRAS)

@@ -124,6 +124,7 @@ setup(
             "example-robot-data==6.0.0",
             "dynamixel-sdk>=4.0",
             "roboticstoolbox-python>=1.4",  # inverse kinematics in C++
+            "matplotlib>=3.8",
         ],
         "docs": ["sphinx>=8.1", "myst-parser>=4", "numpydoc>=1.8", "furo>=2024.8"],
         "unit": UNIT,

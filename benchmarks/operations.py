@@ -1,14 +1,11 @@
-"""Vector operations of a kernel's step compared with the limit of the core.
+"""Vector instructions of a kernel's time step, and its time next to that of its multiplications.
 
-    python benchmarks/operations.py
+    pip install 'arm_dynamics[bench]' && python benchmarks/operations.py
 
-The operations are counted in the machine code of the loop over the rollouts of a block. The rates
-of the core are measured: independent chains of vector additions, multiplications, both, and
-divisions. Divisions use the multiplier. The limit is the time of the arithmetic alone,
-
-    max(additions / r_add, multiplications / r_mul + divisions / r_div, both / r_both).
-
-Rows are interleaved, and the best repetition counts, because load only adds time.
+The instructions are those of the machine code: one pass of its loop advances the rollouts of one
+vector register. The limit is the time of as many independent fused multiply-adds, of
+a loop of nothing else in the same run. The best of many times is taken, because load on the machine
+only adds time.
 """
 
 from __future__ import annotations
@@ -22,132 +19,120 @@ from typing import Any
 import numba
 import numpy as np
 from arms import ARMS
-from llvmlite import ir
-from numba.core import cgutils
 from tables import table
 
 from arm_dynamics.batch import rollout
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
+from arm_dynamics.batch.kernels.lane_loop import lane_loop
 
-DT, ROLLOUTS, STEPS, REPETITIONS = 1e-4, 512, 2000, 9
-CHAINS, COUNT = 12, 100_000
-"""Independent chains hide the latency of an operation."""
-KINDS = {"add": ("fadd",), "mul": ("fmul",), "both": ("fadd", "fmul"), "div": ("fdiv",)}
-CLASSES = (
-    ("mul", r"vmul"), ("add", r"v(add|sub)p"), ("div", r"v(div|sqrt)"), ("other", r"v"),
-)  # fmt: skip
-"""Class of an instruction by the first match of its name."""
-BITS = {"float64": 64, "float32": 32}
-
-
-def chains(kind: str, precision: str, width: int) -> Callable[[int, float], float]:
-    """Return a function that runs ``count`` operations in each chain, by ``neutral``."""
-
-    @numba.extending.intrinsic
-    def run(_: Any, count: Any, neutral: Any) -> Any:
-        def generate(context: Any, b: Any, signature: Any, values: Any) -> Any:
-            number = ir.DoubleType() if precision == "float64" else ir.FloatType()
-            vector, given = ir.VectorType(number, width), values[1]
-            given = given if precision == "float64" else b.fptrunc(given, number)
-            place = ir.Constant(ir.IntType(32), 0)
-            single = b.insert_element(ir.Constant(vector, ir.Undefined), given, place)
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
-            operand = b.shuffle_vector(single, single, zeros)
-            held = [cgutils.alloca_once_value(b, operand) for _ in range(CHAINS)]
-            with cgutils.for_range(b, values[0]):
-                for k, one in enumerate(held):
-                    operation = getattr(b, KINDS[kind][k % len(KINDS[kind])])
-                    b.store(operation(b.load(one), operand), one)
-            total = b.load(held[0])
-            for one in held[1:]:
-                total = b.fadd(total, b.load(one))
-            first = b.extract_element(total, place)
-            return first if precision == "float64" else b.fpext(first, ir.DoubleType())
-
-        return numba.types.float64(count, neutral), generate
-
-    @numba.njit
-    def repeated(count: int, neutral: float) -> float:
-        return run(count, neutral)
-
-    return repeated
+WIDTH, CHAINS, ROUNDS, PASSES = 32, 12, 50, 20
+"""SIMD lanes of a block; independent chains of multiply-adds, their length, passes."""
+ROLLOUTS, STEPS, REPETITIONS = 512, 1000, 30
+KINDS = {
+    "multiplications": r"vf?n?m(ul|add|sub)\w*p[sd]|vfnm\w+p[sd]",
+    "additions": r"v(add|sub)p[sd]",
+    "divisions": r"v(div|sqrt)p[sd]",
+    "loads and stores": r"vmov\w+",
+}
+"""Patterns of instructions; the others compare, select and change signs."""
 
 
-def operations(arm: Any, options: KernelOptions) -> tuple[Counter[str], int]:
-    """Return the operations of one pass of the loop by class, and its number of rollouts."""
-    kernel = Kernel(arm, options)
-    (step,) = kernel.functions("step")
-    fresh = numba.njit(error_model="numpy")(step.py_func)  # code from disk has no text
-    fresh.compile((numba.types.Array(numba.from_dtype(kernel.dtype), 1, "C"),))
-    (text,) = fresh.inspect_asm().values()
-    lines, bodies = text.splitlines(), []
-    places = {line[:-1]: k for k, line in enumerate(lines) if line.startswith(".LBB")}
+def loop_instructions(function: Any, block: np.ndarray) -> list[str]:
+    """Return the instructions of the longest loop of a function of a block."""
+    options = {key: value for key, value in function.targetoptions.items() if key != "cache"}
+    options.pop("nopython", None)
+    compiled = numba.njit(**options)(function.py_func)
+    compiled(block.copy())
+    (text,) = compiled.inspect_asm().values()
+    lines, labels, loops = text.splitlines(), dict[str, int](), list[list[str]]()
     for k, line in enumerate(lines):
-        jump = re.match(r"\s+j\w+\s+(\.LBB\w+)$", line)
-        if jump and places.get(jump[1], k) < k:
-            bodies.append(lines[places[jump[1]] : k])
-    body = max(bodies, key=lambda found: sum("%zmm" in x or "%ymm" in x for x in found))
-    counts: Counter[str] = Counter()
-    for name, operands in (x.split("\t")[1:3] for x in body if x.count("\t") == 2):
-        kind = next((kind for kind, start in CLASSES if re.match(start, name)), None)
-        is_move = re.match(r"vmov", name) is not None
-        if kind and not is_move:
-            counts[kind] += 1
-        if "(" in operands and name.startswith("v"):
-            counts["stores" if operands.endswith(")") else "loads"] += 1
-            counts["stack"] += "(%rsp)" in operands
-    width = 512 if any("%zmm" in line for line in body) else 256
-    return counts, width // BITS[options.precision]
+        if found := re.match(r"(\.L\w+):", line):
+            labels[found[1]] = k
+        elif (found := re.match(r"\tj\w+\s+(\.L\w+)$", line)) and found[1] in labels:
+            body = lines[labels[found[1]] : k]
+            loops.append([each.strip() for each in body if re.match(r"\t[a-z]", each)])
+    return max(loops, key=len)
 
 
-def best(calls: dict[Any, Callable[[], object]]) -> dict[Any, float]:
-    """Return the least processor time [s] of each call, interleaved."""
-    least = dict.fromkeys(calls, np.inf)
+def counts(instructions: list[str]) -> Counter[str]:
+    """Return the number of instructions of each kind."""
+    names = (line.split()[0] for line in instructions)
+    kinds = ([k for k, p in KINDS.items() if re.fullmatch(p, name)] for name in names)
+    return Counter(found[0] if found else "others" for found in kinds)
+
+
+def multiply_adds(precision: str) -> Callable[[], None]:
+    """Return a function of PASSES blocks of independent chains of fused multiply-adds."""
+    chains = [f"a{i}" for i in range(CHAINS)]
+    loads = [f"{name} = x[{i}]" for i, name in enumerate(chains)]
+    loads += [f"m = x[{CHAINS}]", f"b = x[{CHAINS + 1}]"]
+    lines = [f"{name} = {name} * m + b" for _ in range(ROUNDS) for name in chains]
+    stores = [f"x[{i}] = {name}" for i, name in enumerate(chains)]
+    one = lane_loop("\n".join(loads + lines + stores), precision, WIDTH, (CHAINS + 2) * WIDTH)
+
+    @numba.njit(fastmath={"contract"})  # type: ignore[untyped-decorator]
+    def passes(x: Any) -> None:
+        for _ in range(PASSES):
+            one(x)
+
+    block = np.full((CHAINS + 2) * WIDTH, 0.5, dtype=precision)
+    return lambda: passes(block)
+
+
+def best_times(calls: list[Callable[[], object]]) -> list[float]:
+    """Return the least times [s] of interleaved calls, compiled before."""
+    for call in calls:
+        call()
+    best = [np.inf] * len(calls)
     for _ in range(REPETITIONS):
-        for name, call in calls.items():
-            begin = time.process_time()
+        for k, call in enumerate(calls):
+            start = time.perf_counter()
             call()
-            least[name] = min(least[name], time.process_time() - begin)
-    return least
+            best[k] = min(best[k], time.perf_counter() - start)
+    return best
+
+
+def measure(name: str, precision: str) -> tuple[object, ...]:
+    """Return a row: instructions of each kind, limit and time of a pass, and their ratio."""
+    load, interface = ARMS[name]
+    arm = load()
+    kernel = Kernel(arm, KernelOptions(interface=interface, precision=precision, lanes=WIDTH))
+    n, q = arm.nv, np.array(arm.configuration("initial"))
+    values = {"q": q, "v": np.zeros(n), "command": np.zeros(n), "dt": np.array([1e-4])}
+    (step,) = kernel.functions("step")
+    kinds = counts(loop_instructions(step, kernel.block(values)))
+    starts = np.tile(np.concatenate([q, np.zeros(n)]), (ROLLOUTS, 1))
+    peak, taken = best_times([
+        multiply_adds(precision),
+        lambda: rollout(
+            arm, starts, np.zeros(n), 1e-4, interface=interface, steps_per_command=STEPS,
+            outputs=(), precision=precision, threads=1,
+        ),
+    ])  # fmt: skip
+    width = rollouts_of_a_register(precision)
+    per_multiplication = peak / (PASSES * CHAINS * ROUNDS * WIDTH / width)
+    limit, passed = (
+        kinds["multiplications"] * per_multiplication,
+        taken / (ROLLOUTS * STEPS / width),
+    )
+    cells = (kinds[kind] for kind in (*KINDS, "others"))
+    return (f"{arm.name}, {precision}", *cells, f"{1e9 * limit:.0f}", f"{1e9 * passed:.0f}",
+            f"{limit / passed:.2f}")  # fmt: skip
+
+
+def rollouts_of_a_register(precision: str) -> int:
+    """Return the SIMD lanes of a vector register, as the compiler of this machine uses it."""
+    size = 64 if "avx512f" in numba.core.codegen.get_host_cpu_features() else 32
+    return size // np.dtype(precision).itemsize
 
 
 def main() -> None:
-    """Print the operations, the limit and the measured time of a step."""
-    found, calls = {}, {}
-    for name, (load, interface) in ARMS.items():
-        arm = load()
-        starts = np.zeros((ROLLOUTS, 2 * arm.nv))
-        starts[:, : arm.nv] = arm.configuration("initial")
-        command = np.full(arm.nv, 0.2)
-        for precision in BITS:
-            row = name, precision
-            options = KernelOptions(interface=interface, precision=precision)
-            found[row] = operations(arm, options)
-            calls[row] = lambda a=arm, s=starts, c=command, i=interface, p=precision: rollout(
-                a, s, c, DT, interface=i, steps_per_command=STEPS, outputs=(), precision=p,
-                threads=1,
-            )  # fmt: skip
-            for kind in KINDS:
-                run = chains(kind, precision, found[row][1])
-                calls[(kind, *row)] = lambda f=run, x=float(kind != "add"): f(COUNT, x)
-    for call in calls.values():
-        call()
-    spent = best(calls)
+    """Print the table."""
     with table("operations") as printed:
-        for row, (counts, width) in found.items():
-            each = {k: 1e9 * spent[(k, *row)] / (COUNT * CHAINS) for k in KINDS}
-            limit = max(
-                counts["add"] * each["add"],
-                counts["mul"] * each["mul"] + counts["div"] * each["div"],
-                (counts["add"] + counts["mul"]) * each["both"],
-            )
-            measured = 1e9 * spent[row] * width / (ROLLOUTS * STEPS)
-            printed.row(
-                f"{row[0]}, {row[1]}", width, counts["mul"], counts["add"], counts["div"],
-                counts["other"], f"{counts['loads']}, {counts['stores']} ({counts['stack']})",
-                f"{limit:.0f}", f"{measured:.0f}", f"{measured / limit:.2f}",
-            )  # fmt: skip
+        for name in ARMS:
+            for precision in ("float64", "float32"):
+                printed.row(*measure(name, precision))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from reaching_task import (
     last,
     running,
 )
-from tables import table
+from tables import TEMPERATURES, table
 
 from arm_dynamics import State, load_arm
 from arm_dynamics.batch import Cost, Horizon, Mppi, Planner
@@ -48,6 +48,8 @@ FOLDED = (0.0, -0.4, -0.8, 0.0, 0.3)
 BUDGET = [(samples, periods) for samples in (128, 512, 2048) for periods in (15, 30, 60)]
 BUDGET_NOISE = 2.0
 """Noise for all horizons [rad/s²]: with more, long motions of five_dof diverge."""
+NOISES = (1.25, 2.5, 5.0, 10.0)
+"""Standard deviations of the sampled accelerations [rad/s²]."""
 CORES, TIMED = os.cpu_count() or 1, 30
 
 
@@ -89,10 +91,12 @@ def accelerations(
     samples: int = SAMPLES,
     periods: int = PERIODS,
     noise: float = 5.0,
+    temperature: float = 0.03,
     **options: Any,
 ) -> Reaching:
     """Return MPPI of accelerations."""
-    method = Mppi(noise, samples=samples, knots=KNOTS, spline="linear", temperature=0.03)
+    shape = {"samples": samples, "knots": KNOTS, "spline": "linear"}
+    method = Mppi(noise, temperature=temperature, **shape)
     return Reaching(arm, method, periods, policy="acceleration", **options)
 
 
@@ -163,6 +167,17 @@ def print_budget() -> None:
                 )  # fmt: skip
 
 
+def print_temperatures() -> None:
+    """Print the cost of a Panda against noise and temperature."""
+    arm = panda()
+    task = Task(arm, np.array(READY))
+    with table("temperature") as printed:
+        for noise in NOISES:
+            planners = (accelerations(arm, noise=noise, temperature=x) for x in TEMPERATURES)
+            motions = ([task.reach(each, target) for target in task.targets] for each in planners)
+            printed.row(noise, *(closed_loop(each)[0] for each in motions))
+
+
 def peers(arm: ArmModel) -> dict[str, Callable[[], Peer]]:
     """Return the functions that make all planners."""
     return {
@@ -209,9 +224,10 @@ def print_peers() -> None:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     warnings.simplefilter("ignore")
     print_budget()
+    print_temperatures()
     print_peers()
 
 

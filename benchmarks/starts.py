@@ -1,7 +1,7 @@
 """Time to generate and to load kernels, each in a separate process.
 
-``rollout.py`` prints the table. ``python benchmarks/starts.py NAME`` is one such process: it prints
-the duration of its stages without imports. Compiled code is cached in XDG_CACHE_HOME.
+``rollout.py`` prints the table. ``python benchmarks/starts.py NAME stages`` is one such process: it
+prints the duration of its stages without imports. Compiled code is cached in XDG_CACHE_HOME.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from arms import ARMS
 from tables import table
 
-from arm_dynamics import Plant
+from arm_dynamics import Command, Plant, State
 from arm_dynamics.batch import StepDerivative, rollout
 from arm_dynamics.model.model_error import with_model_error
+
+WHOLE = "whole process: imports, `load_arm`, first step"
 
 
 def stages(name: str) -> dict[str, float]:
@@ -43,20 +46,30 @@ def stages(name: str) -> dict[str, float]:
     return {stage: _seconds(call) for stage, call in calls.items()}
 
 
+def first_step(name: str) -> None:
+    """Load an arm and take one step."""
+    arm = ARMS[name][0]()
+    command = Command(ARMS[name][1], np.zeros(arm.nv))
+    Plant(arm).step(State.of(np.zeros(arm.nv)), command, dt=1e-3)
+
+
 def print_starts() -> None:
     """Print the times of all stages without and with cached code, one process each."""
     times = []
     for name in ARMS:
-        with tempfile.TemporaryDirectory() as folder:
-            times += [_child(name, folder), _child(name, folder)]
+        with tempfile.TemporaryDirectory() as process, tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):
+                whole = _seconds(partial(_child, name, process, "first_step"))
+                times.append({WHOLE: whole, **_child(name, folder, "stages")})
     with table("starts") as printed:
         for stage in times[0]:
             printed.row(stage, *(f"{each[stage]:.2f}" for each in times))
 
 
-def _child(name: str, folder: str) -> dict[str, float]:
+def _child(name: str, folder: str, function: str) -> dict[str, float]:
     environment = {**os.environ, "XDG_CACHE_HOME": folder}
-    output = subprocess.check_output([sys.executable, __file__, name], env=environment)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    output = subprocess.check_output([sys.executable, __file__, name, function], env=environment)
     found: dict[str, float] = json.loads(output)
     return found
 
@@ -68,4 +81,4 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(stages(sys.argv[1])))
+    print(json.dumps({"stages": stages, "first_step": first_step}[sys.argv[2]](sys.argv[1])))

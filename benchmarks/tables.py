@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 from machine import machine
 
+TEMPERATURES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Temperatures of MPPI in ``reaching.py``."""
 COLUMNS = {
     "time step": (
         "one time step", "five_dof [µs]", "ratio to bare `pin.aba`", "so101, dry friction [µs]",
@@ -22,8 +24,8 @@ COLUMNS = {
         "ratio to `mujoco.rollout`",
     ),
     "operations": (
-        "kernel", "rollouts at a time", "multiplications", "additions", "divisions", "other",
-        "loads, stores (of the stack)", "limit [ns]", "measured [ns]", "ratio",
+        "kernel", "multiplications", "additions", "divisions", "loads and stores", "others",
+        "limit [ns]", "one pass [ns]", "limit / pass",
     ),
     "starts": (
         "once per arm", "five_dof: generate and compile [s]", "from the cache [s]",
@@ -45,6 +47,7 @@ COLUMNS = {
         "arm", "samples", "periods", "plans/s, one core", "all cores", "cost",
         "error, median [mm]",
     ),
+    "temperature": ("noise [rad/s²]", *(f"temperature {x:g}" for x in TEMPERATURES)),
     "planners": (
         "planner", "plan, one core [ms]", "all cores [ms]", "M steps/s, one core", "cost",
         "error, median [mm]", "cost, late plans", "error, median [mm]",

@@ -1,4 +1,4 @@
-"""Run benchmarks and write their tables into the pages of the documentation.
+"""Run benchmarks and write their tables and curves into the pages of the documentation.
 
     python benchmarks/write_tables.py [NAME ...]
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from plan_curves import draw
 from tables import replaced
 
 BENCHMARKS = (
@@ -45,6 +46,7 @@ def main() -> None:
         text = output(name)
         for page in PAGES:
             page.write_text(replaced(page.read_text("utf-8"), text), "utf-8")
+    draw()
 
 
 if __name__ == "__main__":

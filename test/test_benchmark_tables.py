@@ -64,3 +64,10 @@ def test_tables_of_an_output_replace_those_of_a_page(tables, capsys):
     assert rest == page.split("\nb\n")[1]
     assert first.splitlines()[1:] == output[output.index("<!-- table: contact") :].splitlines()
     assert first.endswith("| cube | 1.0 | 2.0 |\n\n<!-- end -->")
+
+
+def test_the_curves_of_predictive_control_are_those_of_its_tables(tables):
+    import plan_curves
+
+    picture = plan_curves.PICTURE.read_text("utf-8")
+    assert f"tables {plan_curves.digest(plan_curves.PAGE.read_text('utf-8'))}" in picture

@@ -22,6 +22,7 @@ COMMANDS = {
         "arm_dynamics.cli.compare",
         "compare the efforts of a model with those of a recording",
     ),
+    "compile": ("arm_dynamics.cli.compile", "compile the functions of all arms for this machine"),
     "convert": ("arm_dynamics.cli.convert", "write an arm as URDF or MJCF"),
     "demo": ("arm_dynamics.cli.demo", "show a demonstration in figures"),
     "excite": (

@@ -44,7 +44,9 @@ OTHERS = stat.S_IWGRP | stat.S_IWOTH
 MAX_COMPILATION_TIME = 60.0
 """Time [s] after which a process no longer waits for another one, perhaps stopped, to compile."""
 PACKAGE = Path(__file__).resolve().parents[1]
-COMPILED_PACKAGES = ("core", "dynamics", "safety", "simulation", "hardware", "control", "batch")
+COMPILED_PACKAGES = (
+    "core", "dynamics", "simulation", "collision", "safety", "hardware", "control", "batch",
+)  # fmt: skip
 """Packages with compiled functions: their sources are the key of the folder."""
 
 

@@ -57,7 +57,13 @@ def compiled(function: F, *, inline: bool = True) -> F:
     folder = cache_folder() if is_keyed(Path(function.__code__.co_filename)) else None
     with numba_keeps_in(folder):
         # Inlining: without the calls between them, the equations of a step take two thirds as long.
-        jit = numba.njit(cache=folder is not None, error_model="numpy", forceinline=inline)
+        # The wrapper for C callbacks, which nothing calls, takes a tenth of the compilation.
+        jit = numba.njit(
+            cache=folder is not None,
+            error_model="numpy",
+            forceinline=inline,
+            no_cfunc_wrapper=True,
+        )
         jitted: F = jit(function)
     if folder is not None and not numba.config.DISABLE_JIT:
         guard(jitted, folder / "lock")
@@ -192,17 +198,32 @@ def direct_call(function: F) -> F:
     return code
 
 
-def demand(function: Callable[..., object]) -> None:
-    """Include a function that was declared ``on_demand`` in ``warm_up`` and ``cold`` from now."""
-    declared = _ON_DEMAND.pop(function, None)
-    if declared is not None:
-        _DECLARED.append(declared)
+def demand(*functions: Callable[..., object]) -> None:
+    """Include functions that were declared ``on_demand`` in ``warm_up`` and ``cold`` from now.
+
+    Without an argument these are all such functions of the modules imported so far.
+    """
+    for function in functions or tuple(_ON_DEMAND):
+        declared = _ON_DEMAND.pop(function, None)
+        if declared is not None:
+            _DECLARED.append(declared)
 
 
-def warm_up() -> None:
-    """Compile, or load from disk, every declared function of the modules imported so far."""
-    for declared in tuple(_DECLARED):
-        declared.prepare()
+def warm_up(progress: Callable[[int, int], None] | None = None) -> int:
+    """Compile, or load from disk, every declared function of the modules imported so far.
+
+    Returns
+    -------
+    int
+        Number of functions. ``progress(done, number)`` is called after each.
+
+    """
+    declared = tuple(_DECLARED)
+    for done, function in enumerate(declared, 1):
+        function.prepare()
+        if progress is not None:
+            progress(done, len(declared))
+    return len(declared)
 
 
 def cold() -> list[str]:

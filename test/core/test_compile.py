@@ -77,6 +77,14 @@ def test_every_controller_and_change_of_controller_under_torque():
 
 
 @pytest.mark.slow
+def test_after_the_command_compile_no_controller_compiles():
+    names = set(BUILT_IN["controllers"]) - {"mpc"}  # its kernels are those of one arm
+    result = run_script("first_use_cases.py", *sorted(names))
+    assert result["found"] == []
+    assert result["cycles"] >= 100
+
+
+@pytest.mark.slow
 def test_emulated_motors_of_all_manufacturers_under_faults():
     result = run_script("compile_cases.py", "emulated")
     assert result["found"] == []

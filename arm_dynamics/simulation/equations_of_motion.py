@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
-from pinocchio import crba, nonLinearEffects
+import pinocchio as pin
 
 from arm_dynamics.core.arrays import Vector, as_readonly
 from arm_dynamics.core.compiled_math import direct_call, is_finite
@@ -25,6 +26,12 @@ from arm_dynamics.simulation.integrators.integrator import Moved
 F = TypeVar("F", bound=Callable[..., object])
 CHUNK = 512
 """Number of compiled steps after which a diverged motion is detected."""
+
+
+def _mass_and_bias(model: Any, data: Any, q: Vector, v: Vector) -> None:
+    """Evaluate M(q) and h = C(q, v) v + g(q), in ``data``."""
+    pin.crba(model, data, q)
+    pin.nonLinearEffects(model, data, q, v)
 
 
 def _without_warnings(function: F) -> F:
@@ -94,8 +101,14 @@ class EquationsOfMotion:
         self._has_states = arm.na > 0
         self._rows = x = row.pack_joint_table(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
-        self._placed = (arm.model, self._data, self._q)
-        self._pinocchio = self._data.M.T, self._data.nle  # views of its memory
+        x[row.BY_MASS] = self.has_dry_friction or self._has_states or bool(arm.mimic_joints)
+        moving = arm.model, self._data, self._q, self._v
+        self._dynamics = (
+            partial(_mass_and_bias, *moving)
+            if x[row.BY_MASS, 0]
+            else partial(pin.aba, *moving, self._tau)
+        )
+        self._results = self._data.ddq, self._data.M.T, self._data.nle  # views of its memory
         if not calls_methods:
             row.link_equations(x, arm.actuators)
         self._method_joints = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
@@ -116,7 +129,7 @@ class EquationsOfMotion:
         self._moved_shape = (3, arm.nv)
         if self.compiled:
             self._stepped = (
-                x, *self._pinocchio, *self._placed, self._v, direct_call(row.start_steps),
+                x, self._results, self._dynamics, direct_call(row.start_steps),
                 direct_call(row.next_step), direct_call(row.end_steps),
             )  # fmt: skip
 
@@ -181,25 +194,23 @@ class EquationsOfMotion:
 
         (M + dt D) a = f and W = (M + dt D)⁻¹ with the damping D of the winding currents; λ is the
         impulse of dry friction, see ``friction.velocity_after_dry_friction``. The equations of
-        ``SemiImplicitEuler.step``, with M(q) and h = C v + g of Pinocchio and one compiled call a
-        step.
+        ``SemiImplicitEuler.step``, with one compiled call a step. a is that of Pinocchio's
+        articulated-body algorithm; with D, dry friction or mimic joints it is solved with M and h.
         """
-        x, mass, bias, model, data, q_now, v_now, start_steps, next_step, end_steps = self._stepped
+        x, (a, mass, bias), dynamics, start_steps, next_step, end_steps = self._stepped
         after = np.empty(self._moved_shape)
         if self._has_states:
             self._flat[self._act_index] = act[self._kept]
         start_steps(x, q, v, dt)
         while steps > 1:
             for _ in repeat(None, min(steps - 1, CHUNK)):
-                crba(model, data, q_now)
-                nonLinearEffects(model, data, q_now, v_now)
-                next_step(x, mass, bias, dt)
+                dynamics()
+                next_step(x, a, mass, bias, dt)
             steps -= CHUNK
-            if steps > 1 and not (is_finite(q_now) and is_finite(v_now)):
+            if steps > 1 and not (is_finite(self._q) and is_finite(self._v)):
                 return None
-        crba(model, data, q_now)
-        nonLinearEffects(model, data, q_now, v_now)
-        finite = end_steps(x, mass, bias, dt, after)
+        dynamics()
+        finite = end_steps(x, a, mass, bias, dt, after)
         if self._has_states:
             act = act.copy()
             act[self._kept] = self._flat[self._act_index]
@@ -214,9 +225,8 @@ class EquationsOfMotion:
             return self._constrained(q, v, implicit)
         x = self._rows
         x[row.IMPLICIT] = implicit
-        crba(*self._placed)
-        nonLinearEffects(*self._placed, self._v)
-        row.accelerate(x, *self._pinocchio)
+        self._dynamics()
+        row.accelerate(x, *self._results)
         a: Vector = x[row.ACCELERATION].copy()
         return a
 

@@ -64,9 +64,10 @@ LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL = range(10, 17)
 """Constants of the joint."""
 IMPLICIT, ACCELERATION = 17, 18
 """dt D, D the damping of the winding currents; v̇ without dry friction."""
-GROUPS, DRY_FRICTION, ROTOR_FRICTION = range(19, 22)
-"""The same in every column: number of groups of states, whether the arm has either friction."""
-ACT, DECAY, SOURCE, BEFORE, GROUP = range(22, 22 + 5 * SLOTS, SLOTS)
+GROUPS, DRY_FRICTION, ROTOR_FRICTION, BY_MASS = range(19, 23)
+"""The same in every column: number of groups of states, whether the arm has either friction,
+whether ``accelerate`` solves for the acceleration."""
+ACT, DECAY, SOURCE, BEFORE, GROUP = range(23, 23 + 5 * SLOTS, SLOTS)
 """First of SLOTS rows each: actuator states z, λ and n of ż = n - λ z, states before the step,
 ``ActuatorState.group``; -1: no such state."""
 CONSTANTS = GROUP + SLOTS
@@ -324,12 +325,17 @@ def drive(x: Matrix, dt: float) -> None:
 
 
 @compiled
-def accelerate(x: Matrix, mass: Matrix, bias: Vector) -> None:
-    """Fill ACCELERATION with a of (M + dt D) a = TAU - h, dt D of IMPLICIT; and RESPONSE.
+def accelerate(x: Matrix, a: Vector, mass: Matrix, bias: Vector) -> None:
+    """Fill ACCELERATION with ``a`` (nv,) of the articulated-body algorithm.
 
+    With BY_MASS a is that of (M + dt D) a = TAU - h, dt D of IMPLICIT, which also fills RESPONSE.
     ``mass``: M(q) (nv, nv), its lower triangle; ``bias``: h = C(q, v) v + g(q) (nv,).
     """
     n, response = bias.size, x[RESPONSE:]
+    if x[BY_MASS, 0] == 0:
+        for i in range(n):
+            x[ACCELERATION, i] = a[i]
+        return
     for i in range(n):
         for j in range(i):
             response[i, j] = mass[i, j]
@@ -377,21 +383,21 @@ def start_steps(x: Matrix, q: Vector, v: Vector, dt: float) -> None:
     drive(x, dt)
 
 
-@compiled_for(TABLE, TABLE, VECTOR, NUMBER, on_demand=True, direct=True)
-def next_step(x: Matrix, mass: Matrix, bias: Vector, dt: float) -> None:
-    """End a step with M and h of its start, then ``drive`` the acceleration of the next."""
-    accelerate(x, mass, bias)
+@compiled_for(TABLE, VECTOR, TABLE, VECTOR, NUMBER, on_demand=True, direct=True)
+def next_step(x: Matrix, a: Vector, mass: Matrix, bias: Vector, dt: float) -> None:
+    """End a step with Pinocchio's results for its start, then ``drive`` the next one's."""
+    accelerate(x, a, mass, bias)
     kick_drift(x, dt)
     drive(x, dt)
 
 
-@compiled_for(TABLE, TABLE, VECTOR, NUMBER, TABLE, on_demand=True, direct=True)
-def end_steps(x: Matrix, mass: Matrix, bias: Vector, dt: float, after: Matrix) -> bool:
+@compiled_for(TABLE, VECTOR, TABLE, VECTOR, NUMBER, TABLE, on_demand=True, direct=True)
+def end_steps(x: Matrix, a: Vector, mass: Matrix, bias: Vector, dt: float, after: Matrix) -> bool:
     """End the last step; write Q, V and EFFORT into the rows of ``after`` (3, nv).
 
     Returns whether Q and V are finite.
     """
-    accelerate(x, mass, bias)
+    accelerate(x, a, mass, bias)
     kick_drift(x, dt)
     for i in range(bias.size):
         after[0, i], after[1, i], after[2, i] = x[Q, i], x[V, i], x[EFFORT, i]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from arm_dynamics import State, load_arm
 from arm_dynamics.batch import Cost, Horizon, Ilqr, Mpc, Mppi, Planner
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
+from arm_dynamics.batch.planning.joint_mpc import PERIOD, JointMpc
+from arm_dynamics.batch.planning.task_space_mpc import TaskSpaceMpc
 from arm_dynamics.collision import Scene
 from arm_dynamics.collision.scene_files import parse_scene
 from arm_dynamics.collision.self_collision import SelfCollision
@@ -128,6 +130,23 @@ def print_times(printed: Table) -> None:
                 timed(printed, f"MPPI, {text}, {precision}", arm, planner, state, plain)
         planner = Planner(arm, cost, Ilqr(), Horizon(50, 0.002, 1), policy="gravity")
         timed(printed, "iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
+
+
+def print_controllers(printed: Table) -> None:
+    """Print the processor times of updates with a plan of the registered controllers."""
+    for make in (lambda: load_arm("five_dof"), lambda: load_arm("puma560"), panda):
+        arm, columns = make(), []
+        hold = Reference.hold(arm.configuration("initial"))
+        for controller in (JointMpc(arm), TaskSpaceMpc(arm)):
+            random, times = np.random.default_rng(0), []
+            controller.reset(State.of(hold.q))
+            for k in range(REPETITIONS):
+                q, v = hold.q + 1e-3 * random.normal(size=arm.nv), np.zeros(arm.nv)
+                state, start = State.of(q, v, time=PERIOD * k), process_time()
+                controller.update(state, hold, PERIOD * (k > 0))
+                times.append(process_time() - start)
+            columns += [f"{1e3 * x:.2f}" for x in np.percentile(times[20:], [50, 99])]
+        printed.row(arm.name, *columns)
 
 
 def print_upright(printed: Table, starts: int = 100) -> None:
@@ -286,6 +305,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with table("plans") as printed:
         print_times(printed)
+    with table("mpc") as printed:
+        print_controllers(printed)
     with table("swing-up") as printed:
         print_upright(printed)
     with table("regulation") as printed:

@@ -1,11 +1,12 @@
 """Closed loop of two processes over ROS 2: answered cycles, latency, CPU.
 
-    python benchmarks/ros_loop.py [--seconds 20] [--rates 500 1000]
+    python benchmarks/ros_loop.py [--seconds 20] [--rates 500 1000] [--mpc-rates 100 250 500]
 
 The simulator runs in this process and the joint controller in another one, as in ``make sim``. A
 cycle is answered if the command with its stamp arrives before the next state is published. The
 latency is the time from publishing a state to the arrival of its command, stamped by the
 middleware. Each rate is compared with a bare rclpy exchange of the same messages in the same run.
+The second table has the controller ``mpc``, which plans in a thread every 20 ms.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ from pathlib import Path
 import numpy as np
 import rclpy
 from bare_rclpy import Source
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
 from tables import table
 
+from arm_dynamics.batch.planning.joint_mpc import PERIOD
 from arm_dynamics.core.resources import resource_folder
 from arm_dynamics.core.signals import ShutdownFlag
 from arm_dynamics.core.timing import RoundTrip
@@ -33,6 +37,7 @@ from arm_dynamics.ros.nodes.simulator import SimulatorNode
 from arm_dynamics.ros.runtime.process import sleep_precisely, spin_in_background
 
 WARM_UP = 3.0
+LATE = "late plans"
 PARAMS = str(resource_folder("config") / "five_dof.yaml")
 
 
@@ -89,39 +94,62 @@ def bare(rate: float, seconds: float) -> tuple[str, ...]:
     return row
 
 
-def whole(rate: float, seconds: float) -> tuple[str, ...]:
-    """Measure simulator and controller at ``rate`` [Hz]."""
+class Diagnosis:
+    """Newest diagnostics values of joint_controller, received by a node."""
+
+    def __init__(self, node: Node) -> None:
+        self.values: dict[str, str] = {}
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 10)
+
+    def _take(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            if status.name == "joint_controller":
+                self.values = {pair.key: pair.value for pair in status.values}
+
+    def number(self, name: str) -> int:
+        """Return a number that the controller counts."""
+        return int(self.values.get(name, 0))
+
+
+def whole(rate: float, seconds: float, *options: str) -> tuple[tuple[str, ...], Diagnosis, int]:
+    """Measure simulator and controller at ``rate`` [Hz] with options of the controller.
+
+    Returns the row, and diagnosis of the controller with its number of late plans at the start.
+    """
     rclpy.init(args=["--ros-args", "--params-file", PARAMS, "-p", f"update_rate:={rate}"])
-    node, stop, rows = SimulatorNode(), ShutdownFlag(), []
-    controller = (
-        "-m",
-        "arm_dynamics.ros.nodes.joint_controller",
-        "--ros-args",
-        "--params-file",
-        PARAMS,
-    )
+    node, stop, found = SimulatorNode(), ShutdownFlag(), []
+    diagnosis = Diagnosis(node)
 
     def observe(pid: int) -> None:
         while node.states.round_trip.answered < 1:
             time.sleep(0.05)
         time.sleep(WARM_UP)
-        meter = Meter(node.states.round_trip, pid)
+        meter, late = Meter(node.states.round_trip, pid), diagnosis.number(LATE)
         time.sleep(seconds)
-        rows.append(meter.row(f"arm_dynamics, {rate:.0f} Hz"))
+        found.append((meter.row(f"arm_dynamics, {rate:.0f} Hz"), diagnosis, late))
         stop.set()
 
-    with running(*controller) as pid:
+    with running("-m", "arm_dynamics.ros.nodes.joint_controller", "--ros-args", *options) as pid:
         threading.Thread(target=observe, args=(pid,)).start()
         spin_in_background([node], node.run, stop)
     rclpy.shutdown()
-    return rows[0]
+    return found[0]
+
+
+def with_mpc(rate: float, seconds: float) -> tuple[str, ...]:
+    """Measure the loop with the controller ``mpc`` at ``rate`` [Hz]."""
+    options = ("arm:=five_dof", "controller:=mpc", "gains.controller.planning_thread:=1.0")
+    row, diagnosis, late = whole(rate, seconds, *(x for o in options for x in ("-p", o)))
+    missed = diagnosis.number(LATE) - late
+    return (f"{rate:.0f} Hz", *row[1:5], f"{missed} of {seconds / PERIOD:.0f}", row[6])
 
 
 def main() -> None:
-    """Print a table."""
+    """Print two tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rates", type=float, nargs="+", default=[500.0, 1000.0])
+    parser.add_argument("--mpc-rates", type=float, nargs="+", default=[100.0, 250.0, 500.0])
     args = parser.parse_args()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
@@ -129,7 +157,10 @@ def main() -> None:
     with table("ros loop") as printed:
         for rate in args.rates:
             printed.row(*bare(rate, args.seconds))
-            printed.row(*whole(rate, args.seconds))
+            printed.row(*whole(rate, args.seconds, "--params-file", PARAMS)[0])
+    with table("ros mpc") as printed:
+        for rate in args.mpc_rates:
+            printed.row(*with_mpc(rate, args.seconds))
 
 
 if __name__ == "__main__":

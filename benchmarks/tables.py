@@ -74,6 +74,10 @@ COLUMNS = {
         "loop", "answered", "p50 [ms]", "p99 [ms]", "max [ms]", "CPU simulator [%]",
         "CPU controller [%]",
     ),
+    "ros mpc": (
+        "rate", "answered", "p50 [ms]", "p99 [ms]", "max [ms]", "late plans", "CPU controller [%]",
+    ),
+    "mpc": ("arm", "`mpc`, p50 [ms]", "p99 [ms]", "`task_space_mpc`, p50 [ms]", "p99 [ms]"),
 }  # fmt: skip
 """Column heads by the name of a table."""
 BLOCK = re.compile(

@@ -14,7 +14,8 @@ from arm_dynamics.ros.runtime import launch_parts as parts
 from arm_dynamics.ros.runtime.launch_parts import SIMULATED, select_controller
 from arm_dynamics.ros.runtime.launch_simulation import simulator_parameters
 
-TASK_SPACE = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
+TASK_SPACE = ("task_space", "resolved_rate", "impedance", "task_space_mpc")
+"""Controllers of task_space.launch.py."""
 NOT_MOTORS = ("topic",)
 ARGUMENTS = (
     *parts.COMMON,

@@ -6,7 +6,8 @@ from arm_dynamics.core import plugins
 from arm_dynamics.ros.runtime import launch_parts as parts
 from arm_dynamics.ros.runtime.launch_simulation import SIMULATION, simulated_arm
 
-TASK_SPACE = ("task_space", "resolved_rate", "impedance")  # those of task_space.launch.py
+TASK_SPACE = ("task_space", "resolved_rate", "impedance", "task_space_mpc")
+"""Controllers of task_space.launch.py."""
 ARGUMENTS = (
     *parts.COMMON,
     (

@@ -11,7 +11,7 @@ ARGUMENTS = (
         "controller",
         "",
         "task-space controller; empty: the parameter file's, else task_space",
-        ["", "task_space", "resolved_rate", "impedance"],
+        ["", "resolved_rate", "task_space", "impedance", "task_space_mpc"],
     ),
     *SIMULATION,
 )

@@ -8,7 +8,6 @@ import json
 import numpy as np
 
 from arm_dynamics import Reference, State, load_arm
-from arm_dynamics.batch.planning.mpc import Mpc
 from arm_dynamics.control.controllers.lqr import Lqr
 from arm_dynamics.control.controllers.task_space_base import TaskSpaceController
 from arm_dynamics.control.lqr_design.gain_table import build_gain_table
@@ -44,8 +43,8 @@ def every_command():
     for name, configuration in CONFIGURATIONS.items():
         arm, q = load_arm(name), np.array(configuration)
         for kind in plugins.registered_names("controllers"):
-            if issubclass(plugins.load_class("controllers", kind), Mpc):
-                continue  # its kernels are generated, and checked before their first use
+            if kind in ("mpc", "task_space_mpc"):
+                continue  # their kernels are generated, and checked before their first use
             built = plugins.load_class("controllers", kind)(arm)
             found[f"{name} {kind}"] = commands(arm, built, q)
             if isinstance(built, Lqr):

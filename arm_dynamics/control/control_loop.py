@@ -106,7 +106,7 @@ class ControlLoop:
         self.collision_avoidance: CollisionAvoidance | None = None
         if self_collision:
             self.use_scene(scene)
-        controller.follow_references(self.reference_generator.at)
+        controller.follow_references(self.reference_ahead)
         self._contact_stop = -1
         """Number of the trajectory that stops the arm before a contact."""
         self.restart_count = 0
@@ -145,6 +145,10 @@ class ControlLoop:
     def trajectory(self) -> Trajectory | None:
         """The active trajectory."""
         return self.reference_generator.trajectory
+
+    def reference_ahead(self, time: float) -> Reference:
+        """Return the reference at a later time [s], of the present generator."""
+        return self.reference_generator.at(time)
 
     def step(self) -> Command | None:
         """Run one control cycle: read, update, guard, write.
@@ -325,7 +329,7 @@ class ControlLoop:
         """
         if self.driver.timing is not None:
             self.gain_scaling.check(controller)
-        controller.follow_references(self.reference_generator.at)
+        controller.follow_references(self.reference_ahead)
         if self.collision_avoidance is not None:
             controller.use_scene(self.collision_avoidance.scene)
         self._active.request_switch(controller)

@@ -40,6 +40,7 @@ BUILT_IN: dict[str, dict[str, str]] = {
         "resolved_rate": "arm_dynamics.control.controllers.resolved_rate:ResolvedRate",
         "task_space": "arm_dynamics.control.controllers.task_space:TaskSpace",
         "impedance": "arm_dynamics.control.controllers.impedance:Impedance",
+        "task_space_mpc": "arm_dynamics.batch.planning.task_space_mpc:TaskSpaceMpc",
     },
     "drivers": {
         "simulated": "arm_dynamics.hardware.simulation_driver:SimulationDriver",

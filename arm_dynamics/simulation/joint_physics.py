@@ -296,7 +296,7 @@ def apply_rotor_friction(x: Matrix, dt: float) -> None:
             dc_motor_rotor(before, decay, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)
 
 
-@compiled
+@compiled_for(TABLE, NUMBER, on_demand=True, inline=False)
 def drive(x: Matrix, dt: float) -> None:
     """Fill ACT with z⁺, EFFORT and TAU with the efforts at z⁺, and IMPLICIT.
 
@@ -324,7 +324,7 @@ def drive(x: Matrix, dt: float) -> None:
                 x[IMPLICIT, i] = dt * braking
 
 
-@compiled
+@compiled_for(TABLE, VECTOR, TABLE, VECTOR, on_demand=True, inline=False)
 def accelerate(x: Matrix, a: Vector, mass: Matrix, bias: Vector) -> None:
     """Fill ACCELERATION with ``a`` (nv,) of the articulated-body algorithm.
 
@@ -347,7 +347,7 @@ def accelerate(x: Matrix, a: Vector, mass: Matrix, bias: Vector) -> None:
         invert_factored(response)
 
 
-@compiled
+@compiled_for(TABLE, NUMBER, on_demand=True, inline=False)
 def kick_drift(x: Matrix, dt: float) -> None:
     """Apply V += dt a and the impulse of dry friction, then Q += dt V and the rotors' friction.
 

@@ -40,6 +40,20 @@ def test_at_rest_its_gains_are_those_of_the_sampled_lqr():
     np.testing.assert_allclose(P, P.T, rtol=1e-9)
 
 
+@pytest.mark.parametrize("q", [(0, 0.02, -1.56, 0, 0), (1.2, -0.5, -1.2, 0.6, 0.8)])
+def test_an_arm_off_its_reference_returns_in_each_configuration(q):
+    """Gains of another configuration would be unstable there, and the first plans oscillate."""
+    arm, q = five_dof(), np.array(q)
+    controller, plant = JointMpc(arm), Plant(arm)
+    state = State.of(q + 0.03 * np.array([1, -1, 1, 1, -1]))
+    controller.reset(state)
+    for k in range(120):
+        command = controller.update(state, Reference.hold(q), 5e-3 * (k > 0))
+        state = plant.step(state, command, 5e-4, 10)
+    np.testing.assert_allclose(state.q, q, atol=3e-3)
+    assert np.abs(state.v).max() < 0.02
+
+
 @pytest.mark.parametrize("speed", [0.2, 0.4])
 def test_a_known_reference_is_followed_better_than_one_that_continues(speed):
     """A corner: without the references ahead the arm moves on, then returns."""

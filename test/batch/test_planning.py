@@ -36,7 +36,7 @@ from arm_dynamics.core.timing import LoopTiming
 from arm_dynamics.demos import swing_up
 from arm_dynamics.dynamics import kinetic_energy
 from arm_dynamics.hardware import SimulationDriver
-from arm_dynamics.simulation import Simulation, maximum, squared
+from arm_dynamics.simulation import Simulation, maximum, squared, where
 from arm_dynamics.simulation.plant import Plant
 
 NOISE = {"noise": 1.0, "samples": 64, "knots": 4}
@@ -399,11 +399,36 @@ def test_a_cost_that_is_not_finite_raises(two_link):
     planner = Planner(two_link, Cost(undefined, parameters={"zero": 1.0}), Mppi(1.0, samples=32))
     good = planner.update(State.of([0.1, 0.0]))
     planner.set_parameters({"zero": -1.0})
-    with pytest.raises(NoPlan, match="finite costs = 0 of 32 samples"):
+    text = r"t = 0.02 s: finite costs = 0 of 32 samples; expected at least one; .*; check the cost"
+    with pytest.raises(NoPlan, match=text):
         planner.update(State.of([0.1, 0.0], time=0.02))
     planner.set_parameters({"zero": 1.0})
     assert planner.plan is good
     assert np.isfinite(planner.update(State.of([0.1, 0.0], time=0.04)).cost)
+
+
+def test_a_start_beyond_a_hard_limit_names_the_joint(two_link):
+    """A cost that is infinite beyond the limits has no sample within them."""
+
+    def hard(s, p):
+        return where(s.position_excess @ s.position_excess > 0, math.inf, s.v @ s.v)
+
+    upper = replace(two_link.joints[1], upper=0.5)
+    arm = replace(two_link, joints=(two_link.joints[0], upper))
+    planner = Planner(arm, Cost(hard), Mppi(1.0, samples=32), Horizon(8, 0.01, 2))
+    planner.update(State.of([0.0, 0.4]))
+    text = "finite costs = 0 of 32 .*'J2' at 0.8 rad, limits .* to 0.5; move it into its range"
+    with pytest.raises(NoPlan, match=text):
+        planner.update(State.of([0.0, 0.8], time=0.01))
+
+
+def test_a_motion_that_diverges_names_the_joint_and_the_period(two_link):
+    def speed(s, p):
+        return s.v @ s.v
+
+    planner = Planner(two_link, Cost(speed), Mppi(1.0, samples=32), Horizon(8, 0.01, 2))
+    with pytest.raises(NoPlan, match=r"joint '\w+' is not finite after \d of 8 periods; reduce"):
+        planner.update(State.of([0.0, 0.0], [1e150, 0.0]))
 
 
 def loop_of(planner, **options):
@@ -514,14 +539,17 @@ def test_plans_that_stop_coming_end_the_commands(two_link, monkeypatch):
     assert loop.command is not None
 
     def fails(state, pending):
-        raise NoPlan("no finite cost")
+        raise NoPlan("finite costs = 0 of 32 samples")
 
     monkeypatch.setattr(planner, "update", fails)
     advance(loop, 0.15)
     assert loop.command is not None  # the plan before is followed
     advance(loop, 0.15)
     assert loop.command is None
-    assert "expected at most 0.2 s" in loop.events.latest["controller_failed"]
+    text = "expected at most 0.2 s; finite costs = 0 of 32 samples"
+    assert text in loop.events.latest["controller_failed"]
+    rest = [loop.driver.read().q for _ in range(2) if advance(loop, 1.0) is None]
+    np.testing.assert_allclose(*rest, atol=1e-6)  # the arm holds after its controlled stop
     assert controller.failed > 3
 
 

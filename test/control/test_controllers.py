@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from arm_dynamics import Plant, load_arm
 from arm_dynamics.batch.planning.joint_mpc import JointMpc
+from arm_dynamics.batch.planning.task_space_mpc import TaskSpaceMpc
 from arm_dynamics.control.controllers.gravity_compensation import GravityCompensation
 from arm_dynamics.control.controllers.pid import Pid, PidGravity
 from arm_dynamics.control.controllers.position import PositionController
@@ -149,7 +150,9 @@ CONTROLLERS = {
     name: plugins.load_class("controllers", name)
     for name in plugins.registered_names("controllers")
 }
-COMPILES = {"mpc": [pytest.mark.kernels("five_dof", "so101", "seven_dof_can")]}
+KERNELS = pytest.mark.kernels("five_dof", "so101", "seven_dof_can")
+MARKS = {"mpc": [KERNELS], "task_space_mpc": [KERNELS, pytest.mark.slow]}  # it contains mpc
+PREDICTIVE = (JointMpc, TaskSpaceMpc)
 ARMS = resources.resource_names("urdf", ".urdf")
 WRONG = {"mass": 5.0, "length": 5.0, "inertia": 5.0, "friction": 5.0}
 WRONG_ARMS = [*((name, None) for name in ARMS), ("five_dof", 0), ("four_joint", 1)]
@@ -206,7 +209,7 @@ def test_compiled_control_laws_equal_their_functions_in_python():
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(c, id=x, marks=COMPILES.get(x, ())) for x, c in CONTROLLERS.items()]
+    "kind", [pytest.param(c, id=x, marks=MARKS.get(x, ())) for x, c in CONTROLLERS.items()]
 )
 class TestContract:
     def test_at_rest_on_the_reference_the_effort_is_the_gravity_torque(self, kind):
@@ -225,7 +228,7 @@ class TestContract:
             try:
                 command = controller.update(at(q, v, k * dt), Reference(goal, v, q), step)
             except CommandRejected:
-                assert kind is JointMpc  # no predicted motion is finite from there
+                assert kind in PREDICTIVE  # no predicted motion is finite from there
                 continue
             assert np.isfinite(command.value).all()
             assert (np.abs(command.value) <= limit).all()
@@ -247,10 +250,12 @@ class TestContract:
             try:
                 value = controller.update(at(q, v, k * dt), Reference(*goal), dt).value
             except CommandRejected:
-                assert kind is JointMpc
+                assert kind in PREDICTIVE
                 continue
             assert np.isfinite(value).all()
             assert (np.abs(value) <= limit).all()
+        if kind is TaskSpaceMpc:
+            return  # its inverse kinematics starts at the state of a reset
         controller.reset(State.of(q, v, goal[0]))
         assert np.isfinite(controller.update(rest, Reference.hold(rest.q), dt).value).all()
         controller.reset(rest)
@@ -409,7 +414,8 @@ class TestContract:
             ends.append(value)
         held = np.abs(ends[1]) == weak.effort_limit
         assert held.any() or kind.interface == "position" or ignores_reference(kind, weak)
-        np.testing.assert_allclose(ends[0][held], ends[1][held], rtol=1e-12)
+        rtol = 1e-9 if kind is TaskSpaceMpc else 1e-12  # of its inverse kinematics
+        np.testing.assert_allclose(ends[0][held], ends[1][held], rtol=rtol)
 
     @pytest.mark.quick(28)
     @pytest.mark.parametrize(("name", "seed"), WRONG_ARMS)

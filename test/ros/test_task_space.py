@@ -479,5 +479,5 @@ def test_a_joint_space_controller_ends_the_node_with_one_line(ros):
     process = ros.start(NODE, controller="pid_gravity")
     assert process.wait() == 2
     assert len(process.output.strip().splitlines()) == 1, process.output
-    for word in ("pid_gravity", "task_space", "resolved_rate", "impedance"):
+    for word in ("pid_gravity", "task_space", "resolved_rate", "impedance", "task_space_mpc"):
         assert word in process.output

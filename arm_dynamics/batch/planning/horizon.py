@@ -42,7 +42,7 @@ class Horizon:
         if self.periods <= check_int("horizon: delay [periods]", self.delay, lower=0):
             raise InvalidValue(
                 f"horizon: periods = {self.periods}; expected more than the delay of {self.delay}"
-                " periods"
+                " periods; increase the periods, or reduce the delay"
             )
 
     @property

@@ -25,12 +25,13 @@ from arm_dynamics.control.lqr_design.lqr_gain import (
     sampled_lqr,
     viscous_damping,
 )
-from arm_dynamics.core.arrays import Matrix, Vector
+from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
 from arm_dynamics.core.compiled_math import maximum, minimum, squared
 from arm_dynamics.core.errors import ConfigError
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Command, Reference, State
-from arm_dynamics.dynamics.rigid_body import rnea_batch
+from arm_dynamics.dynamics.kinematics.tool_motion import ToolKinematics
+from arm_dynamics.dynamics.rigid_body import mass_matrix, rnea_batch
 from arm_dynamics.model.arm_argument import require_same_joints
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.linearization import linearize
@@ -47,6 +48,9 @@ RESOLUTION = 1.5
 """Largest product of a time step and the damping rate of the fastest joint; stable below 2."""
 MAX_SPEED = 10.0
 """Speed [rad/s or m/s] at which the damping of joints without a velocity limit is taken."""
+FIRST_BANDWIDTH = 10.0
+"""Bandwidth w [rad/s] of the gains M(q) (w², 2 w) of the first plan, stable in each configuration:
+as double integrators, held for a period, joints have the eigenvalues 0.73 and 0.85."""
 OBJECTS = 4
 """Number of objects that a plan can avoid: those nearest to the base."""
 BOX = 16
@@ -57,6 +61,7 @@ FAR = 1e3
 """Distance [m] of the boxes in place of objects that are missing."""
 HALF_SPACE = 10.0
 """Half of the side [m] of the cube in place of a half space."""
+TOOL_WEIGHT = Parameter("weight", 0.0, "1/m², 1/rad²", "cost of a tool error", lower=0)
 LIMIT_WEIGHT = 100.0
 """Weight of a position beyond its limits, relative to that of a position error."""
 
@@ -66,7 +71,9 @@ class JointMpc(Mpc):
 
     Plans have no dry friction: the command compensates it along the reference velocity.
 
-    Σ_k T (Σ_j position e² + velocity ė² + effort δτ²) + xᵀ P x,  e = q_ref - q, x = (e, ė),
+    Σ_k T (Σ_j position e² + velocity ė² + effort δτ² + Σ_i weight (J_i e)²) + xᵀ P x,
+
+    e = q_ref - q, x = (e, ė), J(q_ref) e the tool error to first order,
 
     δτ = τ - M(q_ref) a_ref - C v_ref - g(q_ref) - b v_ref, with the periods T and the cost P after
     the horizon of the sampled ``Lqr`` at the initial configuration, whose weights these are. Gaps
@@ -79,11 +86,12 @@ class JointMpc(Mpc):
     arm : ArmModel
         Model of the predictions.
     gains : Gains, optional
-        Weights by joint, and those of the group "controller".
+        Weights by joint and axis of the tool, and those of the group "controller".
 
     """
 
     parameters: ClassVar[tuple[Parameter, ...]] = WEIGHTS
+    axis_parameters: ClassVar[tuple[Parameter, ...]] = (TOOL_WEIGHT,)
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (
         FRICTION_COMPENSATION,
         Parameter("object_weight", 1e4, "1/m²", "cost of a link next to an object", lower=0),
@@ -178,11 +186,22 @@ class JointMpc(Mpc):
         q, v, _ = self._references_at(state.time, reference, np.array(ends))
         middle = self._references_at(state.time, reference, self.times - 0.5 * PERIOD)
         efforts, states = self.efforts(*middle), np.hstack([q, v])
-        self.planner.reference = efforts, states, np.stack([self._gain] * PERIODS)
+        M = mass_matrix(self.arm, q[0])
+        gain = np.hstack([FIRST_BANDWIDTH**2 * M, 2 * FIRST_BANDWIDTH * M])
+        self.planner.reference = efforts, states, np.stack([gain] * PERIODS)
         return {
             **self._weights, "boxes": boxes, "counted": self.counted(boxes, state),
-            "q_ref": q[1:], "v_ref": v[1:], "effort_ref": efforts,
+            "q_ref": q[1:], "v_ref": v[1:], "effort_ref": efforts, "tool": self.tool_costs(q[1:]),
         }  # fmt: skip
+
+    def tool_costs(self, q: Matrix) -> FloatArray:
+        """Return T Jᵀ W J of instants (m, nv), shape (m, nv, nv); without weights a matrix of 0."""
+        weights = PERIOD * self.axis_gains[TOOL_WEIGHT.name]
+        if not weights.any():
+            return np.zeros((self.arm.nv, self.arm.nv))
+        J = np.array([self._tool.motion(row, np.zeros(row.size)).jacobian for row in q])
+        costs: FloatArray = J.transpose(0, 2, 1) @ (weights[:, None] * J)
+        return costs
 
     def efforts(self, q: Matrix, v: Matrix, a: Matrix) -> Matrix:
         """Return M(q) a + C(q, v) v + g(q) + b v of instants (m, nv)."""
@@ -204,8 +223,9 @@ class JointMpc(Mpc):
     def _update_model(self) -> None:
         """Compute what the cost of a plan depends on with the present model and weights."""
         weights = LqrWeights(*(self.gains[p.name] for p in WEIGHTS))
+        self._tool = ToolKinematics(self.arm)
         gains, T = self.controller_gains, PERIOD
-        self._gain, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
+        _, P = sampled_lqr(self.arm, self.arm.configuration("initial"), weights, T)
         self._dry_friction = gains["friction_compensation"] * coulomb(self.arm)
         self._viscous = viscous_damping(self.arm)
         self._weights: dict[str, ArrayLike] = {
@@ -263,6 +283,7 @@ def _cost(n: int, spheres: int) -> Cost:
         e, excess = s.q - p.q_ref, s.position_excess
         d, effort = s.v - p.v_ref, s.command - p.effort_ref
         total = (p.position * e) @ e + (p.velocity * d) @ d + (p.effort * effort) @ effort
+        total = total + e @ (p.tool @ e)
         total = total + LIMIT_WEIGHT * ((p.position * excess) @ excess)
         for box, counted in zip(p.boxes, p.counted, strict=True):
             for (center, radius), counts in zip(s.spheres, counted, strict=False):
@@ -278,6 +299,7 @@ def _cost(n: int, spheres: int) -> Cost:
     return Cost(running, terminal, {
         "q_ref": joint, "v_ref": joint, "effort_ref": joint, "position": joint + 1.0,
         "velocity": joint + 1.0, "effort": joint + 1.0, "terminal": np.eye(2 * n),
+        "tool": np.eye(n),
         "boxes": boxes, "counted": np.ones((OBJECTS, max(spheres, 1))),
         "object_weight": 1.0, "object_distance": 0.1,
     })  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,8 @@ class Mpc(Controller):
         Periods in which no new plan was ready.
     failed : int
         Plans without a finite cost.
+    plan_time : float
+        Time that the last plan took [s].
 
     Raises
     ------
@@ -90,6 +93,7 @@ class Mpc(Controller):
         self._running: Future[Plan] | None = None
         self._plan: Plan | None = None
         self._planned_at, self.late, self.failed = -np.inf, 0, 0
+        self.plan_time, self._failure = 0.0, ""
         self._sent: deque[tuple[float, Vector]] = deque()
         super().__init__(planner.arm if arm is None else arm)
 
@@ -102,6 +106,16 @@ class Mpc(Controller):
         """Plan in a thread, or in ``update``, from the next plan on; from any thread."""
         if background != (self._pool is not None):
             self._pool = ThreadPoolExecutor(1) if background else None
+
+    @property
+    def diagnostics(self) -> Mapping[str, str]:
+        """Numbers of late and failed plans, the cause of the last failure, time of a plan."""
+        values = {
+            "late plans": f"{self.late}",
+            "failed plans": f"{self.failed}",
+            "plan time [ms]": f"{1e3 * self.plan_time:.3f}",
+        }
+        return {**values, "last failed plan": self._failure} if self._failure else values
 
     def reset(self, state: State) -> None:
         """Forget all plans."""
@@ -133,8 +147,8 @@ class Mpc(Controller):
         age = np.inf if plan is None else state.time + delay - plan.time
         if plan is None or age > self.max_age:
             raise CommandRejected(
-                f"plan: age = {age:.3g} s; expected at most {self.max_age:.3g} s; reduce samples or"
-                " periods, or check the cost"
+                f"plan: age = {age:.3g} s; expected at most {self.max_age:.3g} s;"
+                f" {self._failure or 'reduce samples or periods'}"
             )
         command = self.plan_command(plan, state, reference)
         if self.interface == "effort":
@@ -168,13 +182,21 @@ class Mpc(Controller):
         if pool is None or self._plan is None:  # the first one is waited for
             done: Future[Plan] = Future()
             try:
-                done.set_result(self.planner.update(state, pending))
+                done.set_result(self._timed_plan(state, pending))
             except NoPlan as error:
                 done.set_exception(error)
             self._running = done
             self._take_plan()
         else:
-            self._running = pool.submit(self.planner.update, state, pending)
+            self._running = pool.submit(self._timed_plan, state, pending)
+
+    def _timed_plan(self, state: State, pending: Matrix) -> Plan:
+        """Return a plan, and store the time that it takes."""
+        start = perf_counter()
+        try:
+            return self.planner.update(state, pending)
+        finally:
+            self.plan_time = perf_counter() - start
 
     def _pending(self, time: float) -> Matrix:
         """Return the commands of the last periods that have not acted (delay, nv), 0 before any."""
@@ -195,6 +217,6 @@ class Mpc(Controller):
             return
         running, self._running = self._running, None
         try:
-            self._plan = running.result()
-        except NoPlan:
-            self.failed += 1
+            self._plan, self._failure = running.result(), ""
+        except NoPlan as error:
+            self.failed, self._failure = self.failed + 1, str(error)

@@ -184,8 +184,7 @@ class Planner:
         if not np.isfinite(cost):
             raise NoPlan(
                 f"plan at t = {state.time:.6g} s: finite costs = 0 of {kernel.samples} samples;"
-                " expected at least one; reduce the time step of the horizon or the noise, or check"
-                " the cost"
+                f" expected at least one; {self._cause(state)}"
             )
         n = 2 * self.arm.nv
         motion = kernel.inputs, kernel.states[:, :n], kernel.gains
@@ -253,6 +252,25 @@ class Planner:
             return True
         self._begin()
         return bool(np.isfinite(kernel.follow_first()))
+
+    def _cause(self, state: State) -> str:
+        """Return why no cost is finite, with a remedy: start, predicted motion, or the cost."""
+        names, q = self.arm.joint_names, state.q
+        motion = self.kernel.first_motion()[:, : 2 * self.arm.nv]
+        diverged = np.argwhere(~np.isfinite(motion))
+        if len(diverged):
+            k, i = diverged[0]
+            return (
+                f"joint '{names[i % len(names)]}' is not finite after {k} of {len(motion) - 1}"
+                " periods; reduce the time step of the horizon or the noise"
+            )
+        for j in np.flatnonzero((q < self.arm.lower) | (q > self.arm.upper)):
+            return (
+                f"joint '{names[j]}' at {q[j]:.4g} rad, limits {self.arm.lower[j]:.4g} to"
+                f" {self.arm.upper[j]:.4g}; move it into its range, or give positions beyond it a"
+                " finite cost"
+            )
+        return "the predicted motion is finite; check the cost and its parameters"
 
     def _begin(self) -> None:
         """Set the nominal motion to the reference."""

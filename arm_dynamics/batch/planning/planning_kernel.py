@@ -128,6 +128,12 @@ class PlanningKernel:
             self.states[:], self.commands[:] = states, commands
         return cost
 
+    def first_motion(self) -> Matrix:
+        """Return the states (periods + 1, 2 nv + na) of sample 0 without a change of the inputs."""
+        self.knots[0, :, :, 0] = 0.0
+        self._evaluate(slice(0, 1), self._recorded)
+        return self._recorded[1]
+
     def _evaluate(self, part: slice, record: tuple[Matrix, ...]) -> None:
         gains: FloatArray = self.gains if self.feedback else self._no_gains
         evaluate(

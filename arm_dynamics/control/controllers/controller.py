@@ -209,6 +209,11 @@ class Controller(ABC):
         self.arm = require_holdable(require_same_joints("model", arm, self.arm))
         self.dynamics = RigidBodyDynamics(self.arm)
 
+    @property
+    def diagnostics(self) -> Mapping[str, str]:
+        """Values for the diagnostics of a node, by name with unit."""
+        return {}
+
     def follow_references(self, ahead: Callable[[float], Reference]) -> None:
         """Use the references at later times [s]; predictive controllers do."""
         del ahead

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from arm_dynamics.core.arrays import BoolArray, Matrix, Vector, as_readonly
 from arm_dynamics.dynamics.kinematics.frames import AXES, frame_id, jacobian
@@ -101,14 +103,30 @@ def operational_inertia(arm: ArmModel) -> Vector:
     O. Khatib, IEEE J. Robotics and Automation 3 (1987), 43.
 
     """
-    axes, inertia = np.array(controlled_axes(arm)), np.zeros(6)
+    return _along_axes(arm, lambda q: mass_matrix(arm, q))
+
+
+@requires_arm
+def axis_weights(arm: ArmModel, weights: ArrayLike) -> Vector:
+    """Return diag (J Q⁻¹ Jᵀ)⁻¹ (6,) as ``operational_inertia``, for Q = diag(weights (nv,)) > 0.
+
+    It is the least eᵀ Q e of joint errors e that displace the tool by 1 along one controlled axis
+    alone.
+    """
+    Q = np.diag(weights)
+    return _along_axes(arm, lambda _: Q)
+
+
+def _along_axes(arm: ArmModel, matrix: Callable[[Vector], Matrix]) -> Vector:
+    """Return diag (J X⁻¹ Jᵀ)⁻¹ (6,) of the controlled axes for X(q), the median over SAMPLES."""
+    axes, values = np.array(controlled_axes(arm)), np.zeros(6)
     diagonals = []
     for q in _sample_configurations(arm):
         J = jacobian(arm, q)[axes]
-        mobility = J @ np.linalg.solve(mass_matrix(arm, q), J.T)
+        mobility = J @ np.linalg.solve(matrix(q), J.T)
         diagonals.append(np.diag(np.linalg.pinv(mobility, rcond=RANK, hermitian=True)))
-    inertia[axes] = np.median(diagonals, axis=0)
-    return as_readonly(inertia)
+    values[axes] = np.median(diagonals, axis=0)
+    return as_readonly(values)
 
 
 @requires_arm

@@ -143,6 +143,7 @@ class ControllerNode(Node):
             "controller": type(self.loop.controller).__name__,
             "commands per second": f"{rate:.0f}",
             "scene": ", ".join(one.name for one in self._checked) or "none",
+            **self.loop.controller.diagnostics,
             **self.values(),
         }
         incompatibility = self._capabilities.incompatibility(type(self.loop.controller))

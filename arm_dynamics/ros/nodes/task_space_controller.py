@@ -38,7 +38,7 @@ class TaskSpaceControllerNode(ControllerNode):
         self._driver = driver or TopicDriver(
             self._nominal, self, self.events, capabilities=self._capabilities
         )
-        text = "task-space controller: task_space, resolved_rate, impedance"
+        text = "task-space controller: task_space, resolved_rate, impedance, task_space_mpc"
         name = declare_fixed(self, "controller", "task_space", text)
         self._model = ControllerModelParameters(self, self._nominal)
         kind = task_space_controller_class(name)

@@ -25,6 +25,7 @@ from arm_dynamics.simulation.equations_of_motion import (
     MotorValues,
 )
 from arm_dynamics.simulation.integrators import find_integrator
+from arm_dynamics.simulation.integrators.integrator import Integrator
 
 DIVERGED_SPEED = 1e6
 """Speed [rad/s] above which a simulation counts as diverged."""
@@ -49,19 +50,27 @@ class Plant:
     def __init__(self, arm: ArmModel, integrator: str = "semi_implicit_euler") -> None:
         self.arm = check_arm(arm)
         require_masses(arm, "a simulation")
-        self.integrator = find_integrator(integrator)
         self._motion = EquationsOfMotion(arm)
+        self.integrator = find_integrator(integrator)
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._shape = (arm.nv,)
         self._command: object = object()  # differs from every argument
         self._after: State | None = None
         self._dt: float | None = None
         self._steps: int | None = None
-        self._moved_after = self.integrator.motion_of(self._motion)
         # Compile what this arm needs, and no more, before time runs.
         zero = np.zeros(arm.nv)
         after = Plant._state_after(self, State(0.0, zero, zero, zero), 1e-9, 2, None)
         self._motion.efforts(after.q, after.v, after.act)
+
+    @property
+    def integrator(self) -> Integrator:
+        """Numerical method of a step."""
+        return self._integrator
+
+    @integrator.setter
+    def integrator(self, integrator: Integrator) -> None:
+        self._integrator, self._moved_after = integrator, integrator.motion_of(self._motion)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments: the compiled table belongs to one plant and process."""

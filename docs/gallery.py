@@ -35,7 +35,7 @@ CONTENT = FOLDER / "content.json"
 TOLERANCE = 1e-4
 """Tolerance relative to a curve's largest value, a tenth of a pixel: motions and fits amplify
 rounding, which depends on the machine."""
-AMPLIFYING = {"/pick": 0.05, "/swing_up": 0.05, "/obstacles": 10.0}
+AMPLIFYING = {"/pick": 0.05, "/swing_up": 0.05, "/obstacles": 10.0, "/push": 10.0}
 """Tolerances of figures with contact or plans: redundant contacts and the choice between nearly
 equal plans amplify rounding more. Of sampled plans only the tests compare what they reach."""
 UNSTABLE = "MPC, delay ignored"

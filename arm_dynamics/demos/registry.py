@@ -45,6 +45,9 @@ DEMOS = {
     "obstacles": Demo(
         "arm_dynamics.demos.obstacles", "a wall and a ball between the targets: MPPI"
     ),
+    "push": Demo(
+        "arm_dynamics.demos.push", "a cube on the ground: MPPI with contact pushes it to a place"
+    ),
     "fast_square": Demo(
         "arm_dynamics.demos.fast_square", "motors at 12 V: computed torque lags, MPC anticipates"
     ),

@@ -317,6 +317,7 @@ def _check(axes):
         ("five_dof", "five_dof_power", [5, 3]),
         ("swing_up", "swing_up_motion", [2, 2, 6, 6]),
         ("obstacles", "obstacles_motion", [2, 4]),
+        ("push", "push_motion", [1, 1, 2, 2]),
         ("fast_square", "fast_square_motion", [3, 3, 5]),
         ("moving_target", "moving_target_motion", [4]),
         ("puma560", "puma560_session", [2] * 6),

@@ -8,7 +8,7 @@ import pytest
 from arm_dynamics import load_arm
 from arm_dynamics.control import GravityCompensation
 from arm_dynamics.core.state import Reference, State
-from arm_dynamics.demos import fast_square, moving_target, obstacles, swing_up
+from arm_dynamics.demos import fast_square, moving_target, obstacles, push, swing_up
 from arm_dynamics.demos.tool_tracking import PERIOD, Delayed
 from arm_dynamics.dynamics import rigid_body
 
@@ -71,6 +71,18 @@ def test_the_arm_reaches_all_targets_without_contact():
     smallest = {name: obstacles.distances(trace).min() for name, trace in runs.items()}
     assert smallest[obstacles.AVOIDING] > 0.005
     assert smallest[obstacles.BLIND] < -0.02
+
+
+@pytest.mark.slow
+def test_the_cube_is_pushed_to_its_place():
+    """Within 20 mm, and only by the arm: it stands where it stood until the first contact."""
+    run = push.push(push.scene(), 3.0)
+    assert run.distance[-1] < 20
+    assert run.distance[0] > 250
+    touched = int(np.argmax(run.force > 0))
+    assert touched > 0
+    np.testing.assert_allclose(run.cubes[touched].position, [0.55, 0.12, 0.04], atol=1e-6)
+    assert max(cube.position[2] for cube in run.cubes) < 0.5 * push.EDGE + 0.01
 
 
 def test_delayed_commands_are_those_of_earlier_states():

@@ -3,8 +3,8 @@
 0 <= λ_n ⟂ v_n⁺ - v* >= 0,  |λ_t| <= μ λ_n,  v_t⁺ = -γ λ_t,
 
 the conditions of ``ContactPlant``, are solved for one contact with the velocities that the contacts
-before it have left, v⁺ = v + A λ. A step visits each contact once. What a later contact changes
-again is corrected in the next step.
+before it have left, v⁺ = v + A λ. A step visits each contact once, with a free object ``VISITS``
+times. What a later contact changes again is corrected by the next visit.
 
 References
 ----------
@@ -30,6 +30,8 @@ from arm_dynamics.simulation.contact.separation import (
 
 CONTACT, GAP = 8, 6
 """Numbers of a contact, normal (3,), point (3,), gap and friction coefficient; that of the gap."""
+VISITS = 4
+"""Visits of all contacts in a step with a free object, whose contacts act against each other."""
 FAR = 1e9
 """Gap [m] of a contact that does not act in this step."""
 COMPLIANCE = 1e-6
@@ -92,15 +94,18 @@ def normal_and_tangents(normal: Any) -> Any:
     ])  # fmt: skip
 
 
-def contact_change(contact: Any, jacobian: Any, root: Any, v: Any, change: Any, dt: Any) -> Any:
-    """Return the change u (n,) of the motion after one more contact.
+def contact_change(
+    contact: Any, jacobian: Any, root: Any, v: Any, change: Any, dt: Any
+) -> tuple[Any, Any]:
+    """Return the change u (n,) of the motion after one more contact, and its impulse (3,).
 
     v⁺ = v + G u,  W = G Gᵀ the response to impulses: of u the mass is 1.
 
     Parameters
     ----------
-    contact : (8,) array
-        Normal (3,), point (3,) [m], gap [m] and friction coefficient.
+    contact : (8,) or (11,) array
+        Normal (3,), point (3,) [m], gap [m] and friction coefficient; and the impulse (3,) of the
+        visit before, which is replaced.
     jacobian : (6, n) array
         ẋ of the point of the body at the origin, and ω, by v; in base axes.
     root : (n, n) array
@@ -111,15 +116,17 @@ def contact_change(contact: Any, jacobian: Any, root: Any, v: Any, change: Any, 
         Time step [s].
 
     """
-    gap, friction = contact[GAP:]
+    (gap, friction), before = contact[GAP:CONTACT], contact[CONTACT:]
     moved = jacobian[:3] + np.cross(jacobian[3:].T, contact[3:6]).T
     rows = normal_and_tangents(contact[:3]) @ moved
     through = rows @ root
     A = through @ through.T
     A = A + COMPLIANCE * (A[0, 0] + A[1, 1] + A[2, 2]) * np.eye(3)
     speed = rows @ v + through @ change
+    if len(before):
+        speed = speed - A @ before
     impulse = contact_impulse(A, speed, target_speed(gap, dt), friction)
-    return change + through.T @ impulse
+    return change + through.T @ (impulse - before if len(before) else impulse), impulse
 
 
 def target_speed(gap: Any, dt: Any) -> Any:

@@ -59,12 +59,12 @@ class Stage:
         mass_matrix: Callable[[], Any],
         evaluate: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function,
     ) -> None:
-        """Take rows q, v, act, effort, command, placements of the joints, and M(q).
+        """Take rows q, v, act, effort, command (of a free object too), placements, and M(q).
 
         ``evaluate`` returns a function of numbers as one of the stage's values.
         """
         self.q, self.v, self.act = rows["q"], rows["v"], rows["act"]
-        self.effort, self.command = rows["effort"], rows["command"]
+        self.effort, self.command, self._rows = rows["effort"], rows["command"], rows
         self._geometry, self._placements = geometry, placements
         self._mass_matrix, self._evaluate = mass_matrix, evaluate
 
@@ -120,9 +120,24 @@ class Stage:
             total = total - inertia.mass * (center @ np.array(model.gravity.linear))
         return total
 
+    @property
+    def body_position(self) -> Any:
+        """Center of the free object in base axes (3,) [m]."""
+        return self._of_body("body_position")
+
+    @property
+    def body_rotation(self) -> Any:
+        """Rotation of the axes of the free object into base axes (3, 3)."""
+        return self._of_body("body_rotation").reshape(3, 3)
+
+    @property
+    def body_velocity(self) -> Any:
+        """Linear and angular velocity of the free object in base axes (6,) [m/s, rad/s]."""
+        return self._of_body("body_velocity")
+
     @cached_property
     def object_gaps(self) -> tuple[Any, ...]:
-        """Gaps [m] of the spheres that cover the links to all objects, negative inside."""
+        """Gaps [m] of the spheres that cover the links to fixed objects, negative inside."""
         return tuple(
             self._evaluate(gap_and_normal)(
                 one.shape.kind, one.shape.size, np.array(one.position), np.array(one.rotation),
@@ -151,6 +166,15 @@ class Stage:
             placed.append((origin + rotation @ sphere.center, sphere.radius))
         return tuple(placed)
 
+    def _of_body(self, name: str) -> Any:
+        """Return a row of the free object; raises InvalidValue without any."""
+        if name not in self._rows:
+            raise InvalidValue(
+                f"cost: {name}: free objects = 0; expected 1; give the planner a scene with an"
+                " object that has a mass, and contact=True"
+            )
+        return self._rows[name]
+
     def _placed(self, joint: int) -> tuple[Any, Any]:
         return self._placements[joint] if joint > 0 else (np.eye(3), np.zeros(3))
 
@@ -160,7 +184,7 @@ class Stage:
 
 
 class CostGeometry:
-    """What the frames and gaps of a stage depend on: an arm and the fixed objects around it.
+    """What the frames and gaps of a stage depend on: an arm and the fixed objects of a scene.
 
     Raises
     ------
@@ -170,13 +194,12 @@ class CostGeometry:
     """
 
     def __init__(self, arm: ArmModel, scene: Scene = EMPTY_SCENE) -> None:
-        self.arm, self.scene = arm, scene
+        self.arm, self.scene = arm, Scene(one for one in scene if one.is_fixed)
         for one in scene:
-            if one.shape.kind not in SHAPES or not one.is_fixed:
+            if one.shape.kind not in SHAPES:
                 raise InvalidValue(
-                    f"scene object '{one.name}': shape = '{one.shape.kind}', mass ="
-                    f" {one.mass:g} kg; expected a fixed {', '.join(SHAPES)} in a cost; replace it"
-                    " by boxes or spheres"
+                    f"scene object '{one.name}': shape = '{one.shape.kind}'; expected one of"
+                    f" {', '.join(SHAPES)} in a cost; replace it by boxes or spheres"
                 )
         frame = arm.model.frames[arm.model.getFrameId(arm.tool_frame, pin.BODY)]
         self.tool = int(frame.parentJoint), frame.placement
@@ -210,13 +233,19 @@ class CostGeometry:
             and np.linalg.norm(center - other) > radius + size
         )
 
-    def stage(self, state: State, command: Vector) -> Stage:
-        """Return the stage of a state (its tau is the effort) after a command (nv,)."""
+    def stage(
+        self, state: State, command: Vector, body: Mapping[str, Vector] = MappingProxyType({})
+    ) -> Stage:
+        """Return the stage of a state (its tau is the effort) after a command (nv,).
+
+        ``body`` has the rows of a free object, as ``BODY_ROWS``.
+        """
         data = self.arm.model.createData()
         pin.forwardKinematics(self.arm.model, data, state.q)
         placements = [(place.rotation.copy(), place.translation.copy()) for place in data.oMi]
         rows = {
             "q": state.q, "v": state.v, "act": state.act, "effort": state.tau, "command": command,
+            **body,
         }  # fmt: skip
         return Stage(self, rows, placements, lambda: mass_matrix(self.arm, state.q))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.batch.kernels.cost import cost_geometry
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS, body_rows
 from arm_dynamics.batch.kernels.kernel_cache import (
     AGREEMENT,
     TRIAL_STEP,
@@ -25,7 +26,7 @@ from arm_dynamics.batch.kernels.pid_spec import (
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS, update_all_metrics
 from arm_dynamics.batch.variation import nominal_values
 from arm_dynamics.control.controllers.pid import Pid
-from arm_dynamics.core.arrays import FloatArray, Matrix, Vector
+from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, Vector
 from arm_dynamics.core.state import Command, State
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation.plant import Plant
@@ -71,9 +72,13 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
     random, shape = np.random.default_rng(1), (options.lanes, arm.nv)
     lower, upper = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
     q = random.uniform(lower, upper, shape)
+    body = {}
     if options.contacts is not None:
         q = _near_contact(arm, options.contacts, random.uniform(lower, upper, (CANDIDATES, arm.nv)))
+        if options.contacts.body is not None:
+            body = _body_in_contact(arm, options.contacts, q, random)
     rows = {
+        **{name: np.resize(x, (options.lanes, x.shape[1])) for name, x in body.items()},
         "q": _on_grid(np.resize(q, shape)),
         "v": _on_grid(random.uniform(-1, 1, shape)),
         "act": arm.initial_act + 0.01 * random.uniform(size=(options.lanes, arm.na)),
@@ -92,7 +97,7 @@ def random_inputs(arm: ArmModel, options: KernelOptions) -> Mapping[str, Matrix]
 def _near_contact(arm: ArmModel, contacts: SphereContacts, q: Matrix) -> Matrix:
     """Return the configurations of ``q`` with the smallest gap of each contact.
 
-    Those of the last contacts of each body are first: each function of a kernel is compared.
+    Those of the last contacts of each group are first: each function of a kernel is compared.
     """
     data, gaps = arm.model.createData(), np.empty((len(contacts.contacts), len(q)))
     for k, one in enumerate(q):
@@ -100,10 +105,31 @@ def _near_contact(arm: ArmModel, contacts: SphereContacts, q: Matrix) -> Matrix:
         for i, contact in enumerate(contacts.contacts):
             sphere = contact.sphere
             gaps[i, k] = contact.gap(data.oMi[sphere.joint].act(sphere.center))
-    last = np.cumsum(list(contacts.counts.values())) - 1
-    order = np.concatenate([last, np.delete(np.arange(len(gaps)), last)])
-    found: Matrix = q[np.argmin(gaps[order], axis=1)]
+    found: Matrix = q[np.argmin(gaps[_groups_first(contacts)], axis=1)]
     return found
+
+
+def _groups_first(contacts: SphereContacts) -> IntArray:
+    """Return the order of the contacts with the last one of each group first."""
+    last = np.cumsum(list(contacts.counts.values())) - 1
+    return np.concatenate([last, np.delete(np.arange(len(contacts.contacts)), last)])
+
+
+def _body_in_contact(
+    arm: ArmModel, contacts: SphereContacts, q: Matrix, random: np.random.Generator
+) -> dict[str, Matrix]:
+    """Return states of the free object in the contacts of ``_near_contact``, in their order."""
+    data, rotation = arm.model.createData(), pin.exp3(random.uniform(-1, 1, 3))
+    states = np.hstack([np.zeros((len(q), 3)), np.tile(rotation.ravel(), (len(q), 1)),
+                        random.uniform(-1, 1, (len(q), 6))])  # fmt: skip
+    for k, i in enumerate(_groups_first(contacts)):
+        sphere, touched, _ = contacts.contacts[i]
+        pin.forwardKinematics(arm.model, data, q[k])
+        center = data.oMi[sphere.joint].act(sphere.center)
+        size = 0.5 * (min(touched.shape.size, default=0.0) + sphere.radius)
+        at = center if touched is contacts.body else touched.position - rotation @ sphere.center
+        states[k, :3] = _on_grid(at + size * random.uniform(-1, 1, 3))
+    return body_rows(states)
 
 
 def _random_pid_inputs(spec: PidSpec, q: Matrix, random: np.random.Generator) -> dict[str, Matrix]:
@@ -144,14 +170,20 @@ class _Trial:
         if self.options.contacts is not None:
             from arm_dynamics.batch.kernels.contact_integrator import ContactEuler  # noqa: PLC0415
 
-            plant.integrator = ContactEuler(self.arm, self.options.contacts)
+            plant.integrator = contact = ContactEuler(self.arm, self.options.contacts)
         self.module.step(x)
-        before = {name: self.rows(name) for name in ("q", "v", "act")}
+        body = [name for name in BODY_ROWS if name in self.layout.sizes]
+        before = {name: self.rows(name) for name in ("q", "v", "act", *body)}
         for k in self.lanes:
             state = State.of(before["q"][k], before["v"][k], act=before["act"][k])
             command = Command.checked(self.options.interface, commands[k], self.arm.nv)
+            if body:
+                contact.body = np.concatenate([before[name][k] for name in body])
             after = plant.step(state, command, TRIAL_STEP)
-            for name, expected in (("q", after.q), ("v", after.v), ("act", after.act)):
+            moved = {"q": after.q, "v": after.v, "act": after.act}
+            if body:
+                moved |= body_rows(contact.body)
+            for name, expected in moved.items():
                 change = np.abs(expected - before[name][k]).max(initial=0.0) + TRIAL_STEP
                 self._accept(f"{name} after a step", self.rows(name, x)[k], expected, change)
             self._accept("effort of a step", self.rows("effort", x)[k], after.tau)
@@ -191,6 +223,7 @@ class _Trial:
         q, v, act, effort, command, knot = (
             self.rows(name) for name in ("q", "v", "act", "effort", "command", "knot")
         )
+        bodies = {name: self.rows(name) for name in BODY_ROWS if name in self.layout.sizes}
         geometry = cost_geometry(self.arm, plan.scene)
         self.module.tick(x)
         for k in self.lanes:
@@ -201,7 +234,9 @@ class _Trial:
             getattr(self.module, name)(x)
             costs = self.rows("cost", x)[:, 0]
             for k in self.lanes:
-                stage = geometry.stage(State.of(q[k], v[k], effort[k], act=act[k]), command[k])
+                state = State.of(q[k], v[k], effort[k], act=act[k])
+                body = {name: x[k] for name, x in bodies.items()}
+                stage = geometry.stage(state, command[k], body)
                 value = plan.cost.evaluate(stage, terminal=name == "terminal")
                 self._accept(f"{name} of a cost", costs[k], np.array([value]))
 

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from arm_dynamics.batch import variation
-from arm_dynamics.batch.kernels.contact_impulse import CONTACT, FAR, GAP
+from arm_dynamics.batch.kernels.contact_impulse import CONTACT, FAR, GAP, VISITS
 from arm_dynamics.batch.kernels.emitter import Emitter, by_longest_chain
 from arm_dynamics.batch.kernels.layout import Layout, ModuleSource, with_constant_rows
 from arm_dynamics.batch.kernels.step_trace import StepTrace, TracedFunction, symbolic_function
@@ -135,14 +135,15 @@ for i in range({n}):
 CONTACTS = """\
 # Contact: impulses of one contact after the other, u of v⁺ = v + G u. A contact without effect in
 # all lanes is omitted.
-touched = False
+touched = {moves}
 for r in range({n} * LANES):
     x[{change} * LANES + r] = ZERO
-{bodies}
+for _ in range({sweeps}):
+{groups}
 if touched:
     contact_motion_lanes(x)\
 """
-CONTACTS_OF_BODY = """\
+CONTACTS_OF_GROUP = """\
 for k in range({first}, {last}, {size}):
     nearest = F({far})
     for l in range(LANES):
@@ -152,7 +153,9 @@ for k in range({first}, {last}, {size}):
         touched = True
         for r in range({size} * LANES):
             x[{contact} * LANES + r] = x[k * LANES + r]
-        contact_{joint}_lanes(x)\
+        contact_{group}_lanes(x)
+        for r in range({impulses} * LANES):
+            x[(k + {contact_size}) * LANES + r] = x[{impulse} * LANES + r]\
 """
 
 
@@ -177,7 +180,7 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
         layout = Layout.of({**layout.sizes, **solver})
     first, constants = layout.first, dict[float, str]()
     rows = {name: row for name, row in first.items() if "." not in name}
-    impulses = [contact_text(trace.contacts, n, rows)] if trace.contacts else []
+    impulses = [contact_text(trace, rows)] if trace.contacts else []
     impulses += [DRY_FRICTION.format(n=n, sweeps=SWEEPS, **rows)] if dry else []
     texts = []
     for function in trace.functions:
@@ -201,19 +204,23 @@ def module_source(trace: StepTrace, title: str, lanes: int, precision: str) -> M
     return ModuleSource("".join([head, *texts, loop]), tuple(constants))
 
 
-def contact_text(contacts: Mapping[int, int], n: int, rows: Mapping[str, int]) -> str:
-    """Return the lines that execute the contacts, body after body."""
-    first, bodies = rows["contacts"], []
-    for joint, count in contacts.items():
-        last = first + count * CONTACT
-        bodies.append(
-            CONTACTS_OF_BODY.format(
-                first=first, last=last, size=CONTACT, gap=GAP, far=FAR, joint=joint,
-                contact=rows["contact"],
-            )
+def contact_text(trace: StepTrace, rows: Mapping[str, int]) -> str:
+    """Return the lines that execute the contacts, group after group."""
+    sizes, first, groups = trace.layout.sizes, rows["contacts"], []
+    moves = "impulse" in sizes  # of a free object
+    for group, count in trace.contacts.items():
+        last = first + count * sizes["contact"]
+        text = CONTACTS_OF_GROUP.format(
+            first=first, last=last, size=sizes["contact"], gap=GAP, far=FAR, group=group,
+            contact=rows["contact"], contact_size=CONTACT, impulse=rows.get("impulse", 0),
+            impulses=3 if moves else 0,
         )  # fmt: skip
+        groups.append(indent(text, " " * 4))
         first = last
-    return CONTACTS.format(n=n, change=rows["change"], bodies="\n".join(bodies))
+    return CONTACTS.format(
+        n=sizes["change"], change=rows["change"], groups="\n".join(groups), moves=moves,
+        sweeps=VISITS if moves else 1,
+    )  # fmt: skip
 
 
 def head_text(title: str, layout: Layout, lanes: int, precision: str) -> str:

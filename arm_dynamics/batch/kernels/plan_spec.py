@@ -9,7 +9,9 @@ import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.batch.kernels.cost import Cost
-from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
+from arm_dynamics.batch.kernels.free_object import free_object
+from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
+from arm_dynamics.collision.scene import EMPTY_SCENE, Scene, SceneObject
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.model.arm_model import ArmModel
@@ -33,13 +35,15 @@ class PlanSpec:
         One of ``POLICIES``; "gravity" and "acceleration" require the interface "effort".
     scene : Scene
         Objects whose gaps the cost can use.
+    contact : bool
+        Whether the links touch the objects, one of which can be free.
 
     Raises
     ------
     UnknownName
         For another policy.
     InvalidValue
-        For a policy with an interface that it does not have.
+        For a policy with an interface that it does not have, or a free object without contact.
 
     """
 
@@ -47,8 +51,14 @@ class PlanSpec:
     interface: str
     policy: str = "command"
     scene: Scene = EMPTY_SCENE
+    contact: bool = False
 
     def __post_init__(self) -> None:
+        if self.body is not None and not self.contact:
+            raise InvalidValue(
+                f"scene object '{self.body.name}': mass = {self.body.mass:g} kg; expected 0 without"
+                " contact; set contact=True, or mass 0"
+            )
         if self.policy not in POLICIES:
             raise UnknownName("policy", self.policy, POLICIES)
         if self.policy != "command" and self.interface != "effort":
@@ -56,6 +66,16 @@ class PlanSpec:
                 f"policy '{self.policy}': interface = '{self.interface}'; expected 'effort'; use"
                 " policy 'command'"
             )
+
+    @property
+    def body(self) -> SceneObject | None:
+        """Free object of the scene, at its pose at the start."""
+        return free_object(self.scene)
+
+    def contacts(self, arm: ArmModel) -> SphereContacts | None:
+        """Return the contacts of a kernel, None without any."""
+        found = SphereContacts.of(arm, self.scene) if self.contact else None
+        return found if found and found.contacts else None
 
     def rows(self, arm: ArmModel) -> dict[str, int]:
         """Return the rows that a kernel has in addition, and their sizes."""

@@ -21,6 +21,7 @@ from arm_dynamics.batch.kernels.cost import (
     cost_geometry,
 )
 from arm_dynamics.batch.kernels.emitter import Emitter
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.plan_spec import PlanSpec
 from arm_dynamics.batch.kernels.step_trace import StepTrace, SymbolRows, TracedFunction
@@ -63,10 +64,11 @@ def plan_functions(arm: ArmModel, spec: PlanSpec) -> tuple[TracedFunction, ...]:
     tick = TracedFunction.of(
         "tick", "Command of a period.", rows, {"command": policy(arm, spec, rows)}
     )
-    sizes = {"q": n, "v": n, "act": arm.na, "effort": n, "command": n, **spec.rows(arm)}
+    body = BODY_ROWS if spec.body is not None else {}
+    sizes = {"q": n, "v": n, "act": arm.na, "effort": n, "command": n, **body, **spec.rows(arm)}
     functions = [tick]
     for name, cost in (("score", spec.cost.running), ("terminal", spec.cost.terminal)):
-        names = (*STAGE, "parameter", "cost")
+        names = (*STAGE, *body, "parameter", "cost")
         rows = input_symbols({x: sizes[x] for x in names})
         value = rows["cost"][0]
         with recorded_residuals(replace=False) as residuals:

@@ -11,6 +11,7 @@ import numpy as np
 
 from arm_dynamics.batch import variation
 from arm_dynamics.batch.kernels.contact_trace import ContactTrace
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS
 from arm_dynamics.batch.kernels.layout import Layout
 from arm_dynamics.batch.kernels.pid_spec import GAINS, PidSpec
 from arm_dynamics.batch.kernels.sphere_contacts import SphereContacts
@@ -75,8 +76,8 @@ class StepTrace:
         Rows, one after the other, that are written at the start of each period.
     has_dry_friction : bool
         Whether the impulse of dry friction follows the step.
-    contacts : Mapping[int, int]
-        Joint to the number of contacts of its body, which follow the step.
+    contacts : Mapping[str, int]
+        Group to the number of its contacts, which follow the step.
 
     """
 
@@ -84,7 +85,7 @@ class StepTrace:
     functions: tuple[TracedFunction, ...]
     inputs: tuple[str, ...]
     has_dry_friction: bool
-    contacts: Mapping[int, int] = field(default_factory=dict)
+    contacts: Mapping[str, int] = field(default_factory=dict)
 
 
 def trace_step(
@@ -96,7 +97,8 @@ def trace_step(
 ) -> StepTrace:
     """Trace one time step of the plant.
 
-    Inputs are the rows q, v, act, command, dt and the varied ones; outputs q, v, act and effort.
+    Inputs are the rows q, v, act, command, dt, those of a free object and the varied ones; outputs
+    q, v, act and effort.
     With dry friction or contact, q and v are those before their impulses; what the impulses depend
     on are outputs too.
 
@@ -124,7 +126,9 @@ def trace_step(
             f"kernel: integrator = '{integrator}'; expected one of {', '.join(INTEGRATORS)}"
         )
     n = arm.nv
-    sizes = {"q": n, "v": n, "act": arm.na, "command": n, "dt": 1}
+    moves = contacts is not None and contacts.body is not None
+    body = BODY_ROWS if moves else {}
+    sizes = {"q": n, "v": n, "act": arm.na, **body, "command": n, "dt": 1}
     sizes |= {name: variation.values_per_rollout(arm, name) for name in vary}
     inputs = input_symbols(sizes)
     varied = {name: inputs[name] for name in vary}
@@ -162,7 +166,7 @@ def trace_step(
     functions = []
     if contacts is not None:
         contact = ContactTrace(contacts, equations.table)
-        outputs |= contact.step_outputs(equations.chain(q_before), mass, v, dt[0])
+        outputs |= contact.step_outputs(equations.chain(q_before), mass, inputs, v, dt[0])
         functions = [TracedFunction.of(*parts) for parts in contact.functions()]
         sizes |= contact.sizes
     step = TracedFunction.of("step", "One time step.", inputs, outputs)

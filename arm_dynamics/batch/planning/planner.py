@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.batch.kernels.cost import Cost
+from arm_dynamics.batch.kernels.free_object import body_state
 from arm_dynamics.batch.kernels.plan_spec import PlanSpec
 from arm_dynamics.batch.planning.horizon import Horizon
 from arm_dynamics.batch.planning.local_model import LocalModel
@@ -52,6 +53,9 @@ class Planner:
         plans, at the nominal motion. Unstable motions need it.
     scene : Scene
         Objects whose gaps the cost can use.
+    contact : bool
+        Whether the predicted links touch the objects of the scene, one of which can be free. Not
+        with gains of the second-order model.
     precision : str
         "float64" or "float32".
     threads : int
@@ -77,6 +81,7 @@ class Planner:
         policy: str = "command",
         feedback: bool = False,
         scene: Scene = EMPTY_SCENE,
+        contact: bool = False,
         precision: str = "float64",
         threads: int = 1,
     ) -> None:
@@ -85,19 +90,25 @@ class Planner:
         check_type(Scene, "scene", scene, "load_scene(...)")
         self._options: dict[str, Any] = {
             "interface": interface, "policy": policy, "feedback": feedback, "scene": scene,
-            "precision": precision, "threads": threads,
+            "contact": contact, "precision": precision, "threads": threads,
         }  # fmt: skip
         self.arm, self.cost = arm, check_type(Cost, "cost", cost, "Cost(...)")
         self.horizon = check_type(Horizon, "horizon", horizon, "Horizon(...)")
         check_type(PlanningMethod, "method", method, "Mppi(...)")  # type: ignore[type-abstract]
         self.method = method = copy(method)  # its memory is of this planner
-        self.spec = PlanSpec(cost, interface, policy, scene)
+        self.spec = PlanSpec(cost, interface, policy, scene, contact)
+        needs_model = feedback or method.needs_model
+        if contact and needs_model:
+            given = "feedback = True" if feedback else f"method = {type(method).__name__}"
+            raise InvalidValue(
+                f"planner with contact: {given}; expected a sampling method without feedback: the"
+                " derivatives of a step have no contact; use Mppi(...)"
+            )
         model = with_soft_stops(arm, horizon.dt)
         self.kernel = PlanningKernel(
             model, self.spec, horizon, method.spline(horizon), method.samples, precision=precision,
             threads=threads,
         )  # fmt: skip
-        needs_model = feedback or method.needs_model
         self.local_model = LocalModel(model, self.spec, horizon) if needs_model else None
         self.kernel.feedback = needs_model
         self._data = arm.model.createData()
@@ -156,7 +167,8 @@ class Planner:
         Parameters
         ----------
         state : State
-            Present state.
+            Present state; a ``SceneState`` has the state of the free object, which otherwise is at
+            rest at its pose in the scene.
         pending : ArrayLike
             Commands already sent that have not acted yet, one per period, shape (delay, nv).
 
@@ -214,7 +226,7 @@ class Planner:
         return Command(self.spec.interface, as_readonly(value), state.time)
 
     def _checked(self, state: State, pending: ArrayLike) -> tuple[Vector, Matrix]:
-        """Return (q, v, act) and the pending commands (delay, nv); raises InvalidValue."""
+        """Return (q, v, act, body) and the pending commands (delay, nv); raises InvalidValue."""
         n, delay = self.arm.nv, self.horizon.delay
         act = require_state(state).act
         act = act if act.size else self.arm.initial_act
@@ -222,6 +234,8 @@ class Planner:
         start = np.concatenate(
             [check_vector(f"state {x}", value, size) for x, value, size in named]
         )
+        if self.spec.body is not None:
+            start = np.concatenate([start, body_state(self.spec.body, state)])
         sent = np.asarray(pending, float)
         sent = np.empty((0, n)) if not sent.size else sent
         if sent.shape != (delay, n) or not np.isfinite(sent).all():

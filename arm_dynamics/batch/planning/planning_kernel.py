@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS
 from arm_dynamics.batch.kernels.kernel import Kernel
 from arm_dynamics.batch.kernels.kernel_cache import KernelOptions
 from arm_dynamics.batch.kernels.layout import aligned_zeros
@@ -49,7 +50,8 @@ class PlanningKernel:
         Knots of all samples, shape (blocks, padded knots, nv, BLOCK), to be written.
     inputs, states, gains, commands : FloatArray
         Nominal motion: (periods, nv), (periods + 1, 2 nv + na), (periods, nv, 2 nv) and
-        (periods, nv) for the periods after the delay; commands are those of the policy.
+        (periods, nv) for the periods after the delay; commands are those of the policy. States have
+        18 more columns with a free object, as ``BODY_ROWS``.
 
     """
 
@@ -67,8 +69,9 @@ class PlanningKernel:
         blocks = -(-check_int("samples", samples, lower=1) // BLOCK)
         threads = min(check_int("threads", threads, lower=1), blocks)
         options = KernelOptions(
-            interface=spec.interface, precision=precision, lanes=BLOCK, plan=spec
-        )
+            interface=spec.interface, precision=precision, lanes=BLOCK, plan=spec,
+            contacts=spec.contacts(arm),
+        )  # fmt: skip
         kernel = Kernel(arm, options)
         self.samples, dtype, first = blocks * BLOCK, kernel.dtype, kernel.layout.first
         block = kernel.block({"dt": np.array([horizon.dt])})
@@ -84,11 +87,12 @@ class PlanningKernel:
         self._taps = at, weights.astype(dtype)
         self.knots = np.zeros((blocks, spline.padded, n, BLOCK), dtype)
         self._costs = np.empty(self.samples, dtype)
-        self._start = np.empty(2 * n + arm.na, dtype)
+        size = 2 * n + arm.na + (0 if spec.body is None else sum(BODY_ROWS.values()))
+        self._start = np.empty(size, dtype)
         self.pending = np.zeros((horizon.delay, n), dtype)
         self.parameters = np.empty((1, spec.cost.size), dtype)
         self.inputs = np.zeros((periods, n), dtype)
-        self.states = np.zeros((periods + 1, 2 * n + arm.na), dtype)
+        self.states = np.zeros((periods + 1, size), dtype)
         self.gains = np.zeros((periods, n, 2 * n), dtype)
         self.commands = np.zeros((periods, n), dtype)
         motion = self.inputs, self.states, self.commands
@@ -102,7 +106,7 @@ class PlanningKernel:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     def start_from(self, start: Vector, parameters: Matrix, pending: Matrix) -> None:
-        """Set the state (q, v, act) of all samples, ``Cost.packed`` and the pending commands."""
+        """Set the state of all samples (q, v, act, body), parameters and pending commands."""
         self._start[:], self.pending[:] = start, pending
         if self.parameters.shape != parameters.shape:
             self.parameters = np.empty(parameters.shape, self._start.dtype)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from arm_dynamics.batch import variation
+from arm_dynamics.batch.kernels.free_object import body_rows, body_state, free_object
 from arm_dynamics.batch.kernels.pid_spec import PidSpec
 from arm_dynamics.batch.kernels.tracking_metrics import METRICS
 from arm_dynamics.batch.rollouts.inputs import InitialStates
@@ -79,6 +80,9 @@ class KernelStepper(BatchStepper):
         super().__init__(start.size)
         self.kernel = kernel
         rows = {"q": start.q, "v": start.v, "act": start.act, "dt": dt[:, None], **varied}
+        contacts = kernel.options.contacts
+        if contacts is not None and contacts.body is not None:
+            rows |= body_rows(np.tile(body_state(contacts.body), (self.size, 1)))
         lanes = np.minimum(np.arange(kernel.options.lanes), self.size - 1)
         self.x = kernel.block({name: values[lanes] for name, values in rows.items()})
 
@@ -220,7 +224,7 @@ BLOCK = 32
 
 
 class Setup(NamedTuple):
-    """Integrator, command interface, precision and the fixed objects around the arm."""
+    """Integrator, command interface, precision and the objects around the arm."""
 
     integrator: str
     interface: str
@@ -272,6 +276,7 @@ def select_backend(
         return PlantStepper(arm, setup, start, dt, varied)
 
     if backend == "plant":
+        _require_fixed(setup.scene, "use backend 'generated'")
         return "plant", plant_stepper
     generated = _generated(arm, setup, vary, pid, _contacts(arm, setup))
     if not isinstance(generated, str):
@@ -281,8 +286,18 @@ def select_backend(
             f"rollout: backend = 'generated'; expected an arm with a kernel: {generated};"
             " use backend 'plant'"
         )
+    _require_fixed(setup.scene, generated)
     _warn_once(f"rollouts use backend 'plant', slower, because 'generated': {generated}")
     return "plant", plant_stepper
+
+
+def _require_fixed(scene: Scene, reason: str) -> None:
+    """Raise InvalidValue for a free object, which plants as backend do not move."""
+    if (one := free_object(scene)) is not None:
+        raise InvalidValue(
+            f"scene object '{one.name}': mass = {one.mass:g} kg; expected 0 with backend 'plant':"
+            f" {reason}, or use Simulation"
+        )
 
 
 def _contacts(arm: ArmModel, setup: Setup) -> SphereContacts | None:

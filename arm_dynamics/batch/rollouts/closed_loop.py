@@ -173,7 +173,7 @@ def rollout_closed_loop(
     by = "effort" if interface is None else check_type(str, "interface", interface)
     sizes = output_sizes(arm, outputs)
     task = RolloutTask(
-        arm, backend, Setup(integrator, by, precision, inputs.check_scene(scene)),
+        arm, backend, Setup(integrator, by, precision, inputs.check_scene(scene, outputs)),
         start=broadcast_start(inputs.initial_states(arm, states), size),
         commands=control_rows(table, late, errors),
         dt=inputs.time_steps(dt, size), varied=inputs.variations(arm, varied, size),

@@ -230,13 +230,13 @@ def _require_same_states(arm: ArmModel, backlash: Matrix) -> None:
         )
 
 
-def check_scene(scene: Scene) -> Scene:
-    """Return a scene of fixed objects; raises InvalidValue."""
-    for one in check_type(Scene, "scene", scene, "load_scene(...)"):
-        if not one.is_fixed:
+def check_scene(scene: Scene, outputs: Sequence[str] = ()) -> Scene:
+    """Return a scene with the free object that an output needs; raises InvalidValue."""
+    check_type(Scene, "scene", scene, "load_scene(...)")
+    for name in outputs:
+        if name.startswith("body_") and all(one.is_fixed for one in scene):
             raise InvalidValue(
-                f"scene object '{one.name}': mass = {one.mass:g} kg; expected 0: the objects of"
-                " rollouts do not move; set mass 0, or use Simulation"
+                f"output '{name}': free objects = 0; expected 1; give an object of the scene a mass"
             )
     return scene
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS
 from arm_dynamics.batch.rollouts import inputs
 from arm_dynamics.batch.rollouts.backends import Setup, select_backend
 from arm_dynamics.batch.rollouts.inputs import InitialStates, States
@@ -70,7 +71,8 @@ def rollout(
     interface : str
         Command interface.
     scene : Scene
-        Fixed objects that the links touch, see ``sphere_contacts``: ground, spheres and boxes.
+        Objects that the links touch, see ``sphere_contacts``: ground, spheres and boxes. One sphere
+        or box can be free; all rollouts start with it at rest at its pose.
     steps_per_command : int
         Time steps for which each command is held.
     record_every : int
@@ -114,7 +116,7 @@ def rollout(
     steps_per_command = check_int("steps_per_command", steps_per_command, lower=1)
     sizes = output_sizes(arm, outputs)
     dts, varied = inputs.time_steps(dt, size), inputs.variations(arm, vary, size)
-    setup = Setup(integrator, interface, precision, inputs.check_scene(scene))
+    setup = Setup(integrator, interface, precision, inputs.check_scene(scene, outputs))
     record_every = check_record_every(record_every, table.shape[1] * steps_per_command, sizes)
     name, _ = select_backend(backend, arm, setup, tuple(varied))
     task = RolloutTask(
@@ -218,7 +220,7 @@ def check_record_every(record_every: int, steps: int, outputs: Mapping[str, int]
 
 def output_sizes(arm: ArmModel, outputs: Sequence[str]) -> dict[str, int]:
     """Return output name to its number of values; raises UnknownName."""
-    sizes = {"act": arm.na, "tool_position": 3}
+    sizes = {"act": arm.na, "tool_position": 3, **BODY_ROWS}
     for name in check_names("outputs", outputs):
         if name not in OUTPUTS:
             raise UnknownName("output of a rollout", name, OUTPUTS)

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from arm_dynamics.batch.kernels.free_object import BODY_ROWS
 from arm_dynamics.core.arrays import FloatArray, IntArray, Matrix, as_readonly, check_int
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import State
 from arm_dynamics.model.arm_model import ArmModel
 
-OUTPUTS = ("q", "v", "act", "effort", "tool_position")
-"""Quantities that can be recorded: positions, velocities, actuator states, applied efforts, and
-the position of the tool frame in the base frame [m]."""
+OUTPUTS = ("q", "v", "act", "effort", "tool_position", *BODY_ROWS)
+"""Quantities that can be recorded: positions, velocities, actuator states, applied efforts, the
+position of the tool frame in the base frame [m], and the rows of a free object."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,8 @@ try:
     import numba
     from numba.core import event
     from numba.core.compiler_lock import global_compiler_lock
+
+    from arm_dynamics.core.array_arguments import ArrayArgument, is_readable
 except ImportError:  # pragma: no cover - exercised in a separate process
     numba = None
 
@@ -95,12 +97,14 @@ Kinds = tuple["Kind | Kinds", ...]
 """Types of arguments; a tuple of kinds is one argument, a plain tuple of such values."""
 
 
-def _numba_type(kind: Kind | Kinds) -> Any:
+def _numba_type(kind: Kind | Kinds, array: Any) -> Any:
+    """Return numba's type of a kind of argument; ``array``: class of the arrays."""
     if not isinstance(kind, Kind):
-        return numba.types.BaseTuple.from_types([_numba_type(k) for k in kind])
+        return numba.types.BaseTuple.from_types([_numba_type(k, array) for k in kind])
     number = numba.from_dtype(np.dtype(kind.dtype))
-    array = (kind.dimensions, kind.layout, not kind.written)
-    return numba.types.Array(number, *array) if kind.dimensions else number
+    if not kind.dimensions:
+        return number
+    return array(number, kind.dimensions, kind.layout, not kind.written)
 
 
 class _Declared:
@@ -112,8 +116,10 @@ class _Declared:
     private methods of numba's dispatcher are therefore replaced.
     """
 
-    def __init__(self, jitted: Any, kinds: Kinds) -> None:
+    def __init__(self, jitted: Any, kinds: Kinds, *, direct: bool) -> None:
         self._jitted, self._kinds = jitted, kinds
+        self._array = ArrayArgument if direct and is_readable() else numba.types.Array
+        self.code: Any = jitted
         self.name = f"{jitted.__module__}.{jitted.__name__}"
         self.warm = False
         self._template = jitted.get_call_template
@@ -125,7 +131,8 @@ class _Declared:
         with global_compiler_lock:
             if self.warm:
                 return
-            self._jitted.compile(tuple(map(_numba_type, self._kinds)))
+            kinds = (_numba_type(kind, self._array) for kind in self._kinds)
+            self.code = self._jitted.compile(tuple(kinds))
             self._jitted.disable_compile()
             self.warm = True
 
@@ -141,11 +148,12 @@ class _Declared:
 
 
 _DECLARED: list[_Declared] = []
+_DIRECT: dict[Callable[..., object], _Declared] = {}
 _ON_DEMAND: dict[Callable[..., object], _Declared] = {}
 
 
 def compiled_for(
-    *kinds: Kind | Kinds, on_demand: bool = False, inline: bool = True
+    *kinds: Kind | Kinds, on_demand: bool = False, inline: bool = True, direct: bool = False
 ) -> Callable[[F], F]:
     """Declare a function's argument types, for which ``warm_up`` compiles it.
 
@@ -153,6 +161,8 @@ def compiled_for(
     is not accepted: numba takes 2 µs longer to find its type.
     A function ``on_demand`` is not part of ``warm_up`` and ``cold`` until ``demand`` names it: for
     functions that take long to compile and that few classes call.
+    A function that is declared ``direct`` returns no array. A ``direct_call`` of it is several
+    times as fast.
 
     Arrays of any layout, read-only or not, and strided views are passed without a copy. No later
     call starts the compiler. Other types raise TypeError.
@@ -161,7 +171,9 @@ def compiled_for(
     def declare(function: F) -> F:
         jitted = compiled(function, inline=inline)
         if hasattr(jitted, "disable_compile"):
-            declared = _Declared(jitted, kinds)
+            declared = _Declared(jitted, kinds, direct=direct)
+            if direct:
+                _DIRECT[jitted] = declared
             if on_demand:
                 _ON_DEMAND[jitted] = declared
             else:
@@ -169,6 +181,21 @@ def compiled_for(
         return jitted
 
     return declare
+
+
+def direct_call(function: F) -> F:
+    """Return the compiled code of a function that is declared ``direct``; compile it now.
+
+    It checks arrays and numbers itself (``array_arguments``) and raises TypeError for other types.
+    The sizes of tuples are not checked. Without numba's compiler it is ``function``.
+    """
+    declared = _DIRECT.get(function)
+    if declared is None:
+        return function
+    if not declared.warm:
+        declared.prepare()
+    code: F = declared.code
+    return code
 
 
 def demand(*functions: Callable[..., object]) -> None:

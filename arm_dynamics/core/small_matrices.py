@@ -27,27 +27,65 @@ def symmetric_from_upper(upper: Matrix) -> Matrix:
     return whole
 
 
+@compiled
+def factor_spd(A: Matrix) -> None:
+    """Replace A (n, n), its lower triangle, by the factors of A = L Δ Lᵀ.
+
+    L is unit lower triangular; the diagonal becomes Δ⁻¹, NaN if A is not positive.
+    """
+    for i in range(A.shape[0]):
+        pivot = A[i, i]
+        for j in range(i):
+            for k in range(j):
+                A[i, j] -= A[i, k] * A[j, k]
+        for j in range(i):
+            scaled = A[i, j]
+            A[i, j] *= A[j, j]
+            pivot -= scaled * A[i, j]
+        A[i, i] = 1.0 / pivot if pivot > 0.0 else math.nan
+
+
+@compiled
+def solve_factored(factors: Matrix, x: Vector) -> None:
+    """Replace x (n,) by A⁻¹ x with the ``factor_spd`` of A."""
+    n = x.size
+    for i in range(n):
+        for k in range(i):
+            x[i] -= factors[i, k] * x[k]
+    for i in range(n - 1, -1, -1):
+        x[i] *= factors[i, i]
+        for k in range(i + 1, n):
+            x[i] -= factors[k, i] * x[k]
+
+
+@compiled
+def invert_factored(factors: Matrix) -> None:
+    """Replace the ``factor_spd`` of A (n, n) by A⁻¹ = L⁻ᵀ Δ⁻¹ L⁻¹."""
+    n = factors.shape[0]
+    for i in range(n):  # L⁻¹ row by row
+        for j in range(i):
+            total = factors[i, j]
+            for k in range(j + 1, i):
+                total += factors[i, k] * factors[k, j]
+            factors[i, j] = -total
+    for i in range(n):
+        for j in range(n - 1, i - 1, -1):
+            total = factors[j, j] * (factors[j, i] if j > i else 1.0)
+            for k in range(j + 1, n):
+                total += factors[k, i] * factors[k, k] * factors[k, j]
+            factors[i, j] = total
+        for j in range(i + 1, n):
+            factors[j, i] = factors[i, j]
+
+
 @compiled_without_inlining
 def solve_spd(A: Matrix, B: Matrix) -> Matrix:
-    """Return A⁻¹ B (n, m) by A = L Lᵀ; NaN if A (n, n) is not positive. A and B do not change."""
-    n, m = B.shape
-    L: Matrix = np.zeros((n, n))
+    """Return A⁻¹ B (n, m) by ``factor_spd``; A (n, n) and B do not change."""
+    factors: Matrix = A.copy()
     X: Matrix = B.copy()
-    for j in range(n):
-        for i in range(j, n):
-            rest = A[i, j]
-            for k in range(j):
-                rest -= L[i, k] * L[j, k]
-            L[i, j] = (math.sqrt(rest) if rest > 0.0 else math.nan) if i == j else rest / L[j, j]
-    for c in range(m):
-        for i in range(n):
-            for k in range(i):
-                X[i, c] -= L[i, k] * X[k, c]
-            X[i, c] /= L[i, i]
-        for i in range(n - 1, -1, -1):
-            for k in range(i + 1, n):
-                X[i, c] -= L[k, i] * X[k, c]
-            X[i, c] /= L[i, i]
+    factor_spd(factors)
+    for c in range(X.shape[1]):
+        solve_factored(factors, X[:, c])
     return X
 
 

@@ -78,6 +78,21 @@ _set_time, _set_q, _set_v, _set_tau, _set_act = (
 )
 
 
+class _StateFields:
+    """The fields of a State, not frozen."""
+
+    __slots__ = ("act", "q", "tau", "time", "v")
+
+
+def new_state(time: float, q: Vector, v: Vector, tau: Vector, act: Vector) -> State:
+    """Return ``State(time, q, v, tau, act)`` in half the time, for control cycles."""
+    fields: Any = _StateFields()
+    fields.time, fields.q, fields.v, fields.tau, fields.act = time, q, v, tau, act
+    fields.__class__ = State  # frozen from here
+    state: State = fields
+    return state
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
     """Reference of a controller at one instant: q, v, a, each (nv,).
@@ -139,6 +154,21 @@ class Command:
 _set_interface, _set_value, _set_stamp = (
     getattr(Command, name).__set__ for name in ("interface", "value", "stamp")
 )
+
+
+class _CommandFields:
+    """The fields of a Command, not frozen."""
+
+    __slots__ = ("interface", "stamp", "value")
+
+
+def new_command(interface: str, value: Vector, stamp: float) -> Command:
+    """Return ``Command(interface, value, stamp)`` in half the time, for control cycles."""
+    fields: Any = _CommandFields()
+    fields.interface, fields.value, fields.stamp = interface, value, stamp
+    fields.__class__ = Command  # frozen from here
+    command: Command = fields
+    return command
 
 
 class CheckedCommand(Command):

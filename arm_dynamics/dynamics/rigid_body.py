@@ -11,7 +11,6 @@ for control cycles.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -81,32 +80,16 @@ def rnea_batch(arm: ArmModel, q: Vector, v: Vector, a: Vector) -> Vector:
 def aba(arm: ArmModel, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Vector:
     """Return the forward dynamics a = M(q)⁻¹ (tau - C(q, v) v - g(q)) (nv,) [rad/s²]."""
     q, v, tau = _numbers("q", q, arm.nv), _numbers("v", v, arm.nv), _numbers("tau", tau, arm.nv)
-    return _finite("the acceleration", aba_of(arm)(arm.model, pinocchio_data(arm), q, v, tau))
-
-
-@requires_arm
-def aba_of(arm: ArmModel) -> Callable[..., Vector]:
-    """Return ``pin.aba``, or for an arm with mimic joints M⁻¹ (tau - h) by CRBA and Cholesky.
-
-    Arguments: the arm's model, data, q, v and tau. The result may be part of the data.
-    """
-    return _aba_with_mimic_joints if arm.mimic_joints else pin.aba
+    algorithm = _aba_with_mimic_joints if arm.mimic_joints else pin.aba
+    return _finite("the acceleration", algorithm(arm.model, pinocchio_data(arm), q, v, tau))
 
 
 def _aba_with_mimic_joints(model: Any, data: Any, q: Vector, v: Vector, tau: Vector) -> Vector:
+    """Return M⁻¹ (tau - h): ``pin.aba`` does not support mimic joints."""
     rest = tau - pin.nonLinearEffects(model, data, q, v)
     mass = symmetric_from_upper(pin.crba(model, data, q))
     acceleration: Vector = solve_spd(mass, rest[:, None])[:, 0]
     return acceleration
-
-
-@requires_arm
-def inverse_mass_of(arm: ArmModel) -> Callable[..., Matrix]:
-    """Return ``pin.computeMinverse``, or for an arm with mimic joints the inverse of CRBA's M.
-
-    Arguments: the arm's model, data and q. The upper triangle counts.
-    """
-    return _inverse_mass_with_mimic_joints if arm.mimic_joints else pin.computeMinverse
 
 
 def _inverse_mass_with_mimic_joints(model: Any, data: Any, q: Vector) -> Matrix:
@@ -133,7 +116,7 @@ def aba_derivatives(
         by_q, by_v = -inverse @ arm.reduced(by_q), -inverse @ arm.reduced(by_v)
     else:
         by_q, by_v, upper = pin.computeABADerivatives(arm.model, data, q, v, tau)
-        inverse = np.triu(upper) + np.triu(upper, 1).T
+        inverse = symmetric_from_upper(upper)
     return _finite("∂a/∂q", by_q), _finite("∂a/∂v", by_v), _finite("M(q)⁻¹", inverse)
 
 
@@ -197,7 +180,7 @@ def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
 class RigidBodyDynamics:
     """Rigid-body dynamics of one arm without checks, with separate scratch memory.
 
-    q, v, a are (nv,), float64 and finite; the results are new arrays.
+    q, v, a are (nv,), float64 and finite. The next call may change the memory of a result.
     """
 
     def __init__(self, arm: ArmModel) -> None:
@@ -209,21 +192,21 @@ class RigidBodyDynamics:
         return symmetric_from_upper(self.upper_mass_matrix(q))
 
     def upper_mass_matrix(self, q: Vector) -> Vector:
-        """Return the upper triangle of M(q) (nv, nv) [kg·m²], in memory of the next call."""
+        """Return the upper triangle of M(q) (nv, nv) [kg·m²]."""
         upper: Vector = pin.crba(self._model, self._data, q)
         return upper
 
     def gravity(self, q: Vector) -> Vector:
         """Return g(q) (nv,) [N·m]."""
-        found: Vector = pin.computeGeneralizedGravity(self._model, self._data, q).copy()
+        found: Vector = pin.computeGeneralizedGravity(self._model, self._data, q)
         return found
 
     def nle(self, q: Vector, v: Vector) -> Vector:
         """Return C(q, v) v + g(q) (nv,) [N·m]."""
-        found: Vector = pin.nonLinearEffects(self._model, self._data, q, v).copy()
+        found: Vector = pin.nonLinearEffects(self._model, self._data, q, v)
         return found
 
     def rnea(self, q: Vector, v: Vector, a: Vector) -> Vector:
         """Return M(q) a + C(q, v) v + g(q) (nv,) [N·m]."""
-        found: Vector = pin.rnea(self._model, self._data, q, v, a).copy()
+        found: Vector = pin.rnea(self._model, self._data, q, v, a)
         return found

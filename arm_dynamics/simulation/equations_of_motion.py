@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
 
 from arm_dynamics.core.arrays import Vector, as_readonly
-from arm_dynamics.core.compiled_math import is_finite
+from arm_dynamics.core.compiled_math import direct_call, is_finite
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.state import MIXED, Command
-from arm_dynamics.dynamics.rigid_body import aba_of, inverse_mass_of, mass_matrix, nle
+from arm_dynamics.dynamics.rigid_body import mass_matrix, nle
 from arm_dynamics.model.arm_model import ArmModel
 from arm_dynamics.simulation import joint_physics as row
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL
 from arm_dynamics.simulation.end_stops import end_stop_effort
 from arm_dynamics.simulation.friction import force_response, viscous_effort
+from arm_dynamics.simulation.integrators.integrator import Moved
 
 F = TypeVar("F", bound=Callable[..., object])
 CHUNK = 512
 """Number of compiled steps after which a diverged motion is detected."""
+
+
+def _mass_and_bias(model: Any, data: Any, q: Vector, v: Vector) -> None:
+    """Evaluate M(q) and h = C(q, v) v + g(q), in ``data``."""
+    pin.crba(model, data, q)
+    pin.nonLinearEffects(model, data, q, v)
 
 
 def _without_warnings(function: F) -> F:
@@ -90,17 +99,16 @@ class EquationsOfMotion:
         self._decay = np.zeros(arm.na)
         self._data = arm.model.createData()
         self._has_states = arm.na > 0
-        settles = self._has_states or self.has_dry_friction
-        self._settling = pin.Model(arm.model) if settles else arm.model
-        self._aba, self._inverse_mass = aba_of(arm), inverse_mass_of(arm)
-        self._accelerate = self._settled_acceleration if settles else self._aba
         self._rows = x = row.pack_joint_table(arm.joints, arm.actuators)
         self._q, self._v, self._tau = x[row.Q], x[row.V], x[row.TAU]
-        self._effort = x[row.EFFORT]
-        self._dynamics = (arm.model, self._data, self._q, self._v, self._tau)
-        self._with_windings = (self._settling, *self._dynamics[1:])
-        self._armature = self._settling.armature  # a view
-        x[row.ARMATURE] = x[row.MASSES] = arm.model.armature
+        x[row.BY_MASS] = self.has_dry_friction or self._has_states or bool(arm.mimic_joints)
+        moving = arm.model, self._data, self._q, self._v
+        self._dynamics = (
+            partial(_mass_and_bias, *moving)
+            if x[row.BY_MASS, 0]
+            else partial(pin.aba, *moving, self._tau)
+        )
+        self._results = self._data.ddq, self._data.M.T, self._data.nle  # views of its memory
         if not calls_methods:
             row.link_equations(x, arm.actuators)
         self._method_joints = np.flatnonzero(x[row.KERNEL] == NO_KERNEL).tolist()
@@ -118,6 +126,12 @@ class EquationsOfMotion:
             self.has_internal_friction,
         )
         self.compiled = not (self._method_joints or self.prescribed)
+        self._moved_shape = (3, arm.nv)
+        if self.compiled:
+            self._stepped = (
+                x, self._results, self._dynamics, direct_call(row.start_steps),
+                direct_call(row.next_step), direct_call(row.end_steps),
+            )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arm only: views and addresses of machine code are this object's."""
@@ -134,7 +148,7 @@ class EquationsOfMotion:
     @property
     def effort(self) -> Vector:
         """Effort of the actuators (nv,) [N·m] as last evaluated."""
-        effort: Vector = self._effort.copy()
+        effort: Vector = self._rows[row.EFFORT].copy()
         return effort
 
     def set_command(self, command: Command) -> None:
@@ -150,22 +164,15 @@ class EquationsOfMotion:
         self._rows[row.COMMAND] = command.value
 
     def acceleration(self, q: Vector, v: Vector, act: Vector) -> Vector:
-        """Return v̇ (nv,) [rad/s²] without dry friction, by the articulated-body algorithm."""
+        """Return v̇ (nv,) [rad/s²] without dry friction."""
         self._drive(q, v, act)
-        if self.prescribed:
-            return self._constrained(q, v)
-        a: Vector = self._aba(*self._dynamics)
-        return a
+        return self._solve(q, v, np.zeros(q.size))
 
     def implicit_acceleration(self, q: Vector, v: Vector, act: Vector, dt: float) -> Vector:
         """Return (M + dt D)⁻¹ M v̇: the damping D of the winding currents acts at the new speed."""
         self._drive(q, v, act)
         _, winding = self.step_damping(q, v, act, dt)
-        if self.prescribed:
-            return self._constrained(q, v, dt * winding)
-        self._armature[:] = self.arm.model.armature + dt * winding
-        a: Vector = self._aba(*self._with_windings).copy()
-        return a
+        return self._solve(q, v, dt * winding)
 
     def step_damping(self, q: Vector, v: Vector, act: Vector, dt: float) -> tuple[Vector, Vector]:
         """Return -∂τ/∂v (nv,) [N·m·s/rad] within a step: in total, and of winding currents."""
@@ -178,39 +185,49 @@ class EquationsOfMotion:
         return x[row.BRAKING].copy(), x[row.WINDING].copy()
 
     @_without_warnings
-    def semi_implicit_steps(self, q: Vector, v: Vector, act: Vector, dt: float, steps: int) -> bool:
-        """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite.
+    def semi_implicit_steps(
+        self, q: Vector, v: Vector, act: Vector, dt: float, steps: int
+    ) -> Moved | None:
+        """Return the motion after ``steps`` steps of semi-implicit Euler; None unless finite.
 
         z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n,  v⁺ = v + dt (a(q, v, z⁺) + W λ / dt),  q⁺ = q + dt v⁺,
 
         (M + dt D) a = f and W = (M + dt D)⁻¹ with the damping D of the winding currents; λ is the
         impulse of dry friction, see ``friction.velocity_after_dry_friction``. The equations of
-        ``SemiImplicitEuler.step``, with one compiled call and Pinocchio's a step.
+        ``SemiImplicitEuler.step``, with one compiled call a step. a is that of Pinocchio's
+        articulated-body algorithm; with D, dry friction or mimic joints it is solved with M and h.
         """
-        x, bodies, accelerate = self._rows, self._with_windings, self._accelerate
+        x, (a, mass, bias), dynamics, start_steps, next_step, end_steps = self._stepped
+        after = np.empty(self._moved_shape)
         if self._has_states:
             self._flat[self._act_index] = act[self._kept]
-        row.start_steps(x, q, v, dt)
-        while steps > CHUNK:
+        start_steps(x, q, v, dt)
+        while steps > 1:
+            for _ in repeat(None, min(steps - 1, CHUNK)):
+                dynamics()
+                next_step(x, a, mass, bias, dt)
             steps -= CHUNK
-            for _ in range(CHUNK):
-                row.next_step(x, accelerate(*bodies), dt)
-            if not (is_finite(self._q) and is_finite(self._v)):
-                return False
-        for _ in range(steps - 1):
-            row.next_step(x, accelerate(*bodies), dt)
-        finite: bool = row.end_steps(x, accelerate(*bodies), dt, q, v)
+            if steps > 1 and not (is_finite(self._q) and is_finite(self._v)):
+                return None
+        dynamics()
+        finite = end_steps(x, a, mass, bias, dt, after)
         if self._has_states:
+            act = act.copy()
             act[self._kept] = self._flat[self._act_index]
+            act.flags.writeable = False
             finite = finite and is_finite(act)
-        return finite
+        after.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
+        return (after[0], after[1], after[2], act) if finite else None
 
-    def _settled_acceleration(self, *bodies: Any) -> Vector:
-        """Return a of ``semi_implicit_steps``; set what W is made of in the compiled table."""
-        self._armature[:] = self._rows[row.MASSES]
-        a: Vector = self._aba(*bodies)
-        if self.has_dry_friction:
-            self._rows[row.RESPONSE :] = self._inverse_mass(*bodies[:3])
+    def _solve(self, q: Vector, v: Vector, implicit: Vector) -> Vector:
+        """Return a (nv,) [rad/s²] of (M + diag(implicit)) a = TAU - h, a new array."""
+        if self.prescribed:
+            return self._constrained(q, v, implicit)
+        x = self._rows
+        x[row.IMPLICIT] = implicit
+        self._dynamics()
+        row.accelerate(x, *self._results)
+        a: Vector = x[row.ACCELERATION].copy()
         return a
 
     def act_dot_terms(self, q: Vector, v: Vector, act: Vector) -> tuple[Vector, Vector]:
@@ -352,15 +369,13 @@ class EquationsOfMotion:
             v[f] -= np.linalg.solve(mass[np.ix_(f, f)], mass[np.ix_(f, p)] @ jump)
         return np.array(goals)
 
-    def _constrained(self, q: Vector, v: Vector, more: Vector | None = None) -> Vector:
+    def _constrained(self, q: Vector, v: Vector, more: Vector) -> Vector:
         """v̇ with the prescribed joints at constant speed, and the effort that takes.
 
         ``more`` (nv,) [kg·m²] is added to the masses.
         """
         p, f, a = self.prescribed, self._free, np.zeros(v.size)
-        mass, bias = mass_matrix(self.arm, q), nle(self.arm, q, v)
-        if more is not None:
-            mass = mass + np.diag(more)
+        mass, bias = mass_matrix(self.arm, q) + np.diag(more), nle(self.arm, q, v)
         if f:
             a[f] = np.linalg.solve(mass[np.ix_(f, f)], (self._tau - bias)[f])
         self._rows[row.EFFORT, p] = (mass @ a + bias - self._tau)[p]  # friction and stops in tau

@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import compiled, is_finite
+from arm_dynamics.core.compiled_math import (
+    NUMBER,
+    VECTOR,
+    Kind,
+    compiled,
+    compiled_for,
+    is_finite,
+)
 from arm_dynamics.core.errors import InvalidValue
+from arm_dynamics.core.small_matrices import factor_spd, invert_factored, solve_factored
 from arm_dynamics.model.arm_model import ArmModel, Joint
 from arm_dynamics.simulation.actuators.actuator import NO_KERNEL, Actuator
 from arm_dynamics.simulation.actuators.compiled_actuator import (
@@ -47,22 +55,25 @@ except ImportError:  # pragma: no cover - exercised in a separate process
     numba = None
 
 SLOTS = MAX_STATES
+TABLE = Kind("float64", 2, written=True, layout="C")
 Q, V, COMMAND, INTERFACE, EFFORT, TAU, FORWARD, BACKWARD, BRAKING, WINDING = range(10)
 """INTERFACE: index of the command interface in the actuator's ``interfaces``. TAU: EFFORT with
 friction and end stops. FORWARD, BACKWARD: largest dry friction. BRAKING, WINDING: -∂τ/∂v within a
 step, in total and of winding currents only."""
-LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, ARMATURE, MASSES, KERNEL = range(10, 19)
-"""Constants of the joint. MASSES: ARMATURE plus dt D, D the damping of the winding currents; filled
-in with groups of states."""
-GROUPS, DRY_FRICTION, ROTOR_FRICTION = range(19, 22)
-"""The same in every column: number of groups of states, whether the arm has either friction."""
-ACT, DECAY, SOURCE, BEFORE, GROUP = range(22, 22 + 5 * SLOTS, SLOTS)
+LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING, VISCOUS, DRY, KERNEL = range(10, 17)
+"""Constants of the joint."""
+IMPLICIT, ACCELERATION = 17, 18
+"""dt D, D the damping of the winding currents; v̇ without dry friction."""
+GROUPS, DRY_FRICTION, ROTOR_FRICTION, BY_MASS = range(19, 23)
+"""The same in every column: number of groups of states, whether the arm has either friction,
+whether ``accelerate`` solves for the acceleration."""
+ACT, DECAY, SOURCE, BEFORE, GROUP = range(23, 23 + 5 * SLOTS, SLOTS)
 """First of SLOTS rows each: actuator states z, λ and n of ż = n - λ z, states before the step,
 ``ActuatorState.group``; -1: no such state."""
 CONSTANTS = GROUP + SLOTS
 """First of MAX_CONSTANTS rows: constants of the actuator."""
 ROWS = RESPONSE = CONSTANTS + MAX_CONSTANTS
-"""RESPONSE: first of nv rows: ``friction.force_response``; read only with DRY_FRICTION."""
+"""RESPONSE: first of nv rows: (M + dt D)⁻¹ with DRY_FRICTION, else its factors."""
 STOP = [Q, V, LOWER, UPPER, STOP_STIFFNESS, STOP_DAMPING]
 """Rows of the arguments of ``end_stop_effort``, in its order."""
 IDEAL, DC_MOTOR = 1, 2
@@ -285,9 +296,9 @@ def apply_rotor_friction(x: Matrix, dt: float) -> None:
             dc_motor_rotor(before, decay, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i], dt)
 
 
-@compiled
+@compiled_for(TABLE, NUMBER, on_demand=True, inline=False)
 def drive(x: Matrix, dt: float) -> None:
-    """Fill ACT with z⁺, EFFORT and TAU with the efforts at z⁺, and MASSES.
+    """Fill ACT with z⁺, EFFORT and TAU with the efforts at z⁺, and IMPLICIT.
 
     z⁺ = e^(-λ dt) z + dt φ₁(-λ dt) n, group after group of the actuator states.
     """
@@ -306,26 +317,49 @@ def drive(x: Matrix, dt: float) -> None:
     joint_efforts(x)
     if groups > 0:
         for i in range(x.shape[1]):
-            x[MASSES, i] = x[ARMATURE, i]
+            x[IMPLICIT, i] = 0.0
             if x[KERNEL, i] == DC_MOTOR:
                 by_voltage, act, c = x[INTERFACE, i] > 0, x[ACT : ACT + SLOTS, i], x[CONSTANTS:, i]
                 braking = winding_damping(by_voltage, x[COMMAND, i], x[V, i], act, c, dt)
-                x[MASSES, i] += dt * braking
+                x[IMPLICIT, i] = dt * braking
 
 
-@compiled
-def kick_drift(x: Matrix, a: Vector, dt: float) -> None:
+@compiled_for(TABLE, VECTOR, TABLE, VECTOR, on_demand=True, inline=False)
+def accelerate(x: Matrix, a: Vector, mass: Matrix, bias: Vector) -> None:
+    """Fill ACCELERATION with ``a`` (nv,) of the articulated-body algorithm.
+
+    With BY_MASS a is that of (M + dt D) a = TAU - h, dt D of IMPLICIT, which also fills RESPONSE.
+    ``mass``: M(q) (nv, nv), its lower triangle; ``bias``: h = C(q, v) v + g(q) (nv,).
+    """
+    n, response = bias.size, x[RESPONSE:]
+    if x[BY_MASS, 0] == 0:
+        for i in range(n):
+            x[ACCELERATION, i] = a[i]
+        return
+    for i in range(n):
+        for j in range(i):
+            response[i, j] = mass[i, j]
+        response[i, i] = mass[i, i] + x[IMPLICIT, i]
+        x[ACCELERATION, i] = x[TAU, i] - bias[i]
+    factor_spd(response)
+    solve_factored(response, x[ACCELERATION])
+    if x[DRY_FRICTION, 0] > 0:
+        invert_factored(response)
+
+
+@compiled_for(TABLE, NUMBER, on_demand=True, inline=False)
+def kick_drift(x: Matrix, dt: float) -> None:
     """Apply V += dt a and the impulse of dry friction, then Q += dt V and the rotors' friction.
 
-    a (nv,) [rad/s²] without dry friction.
+    a is ACCELERATION [rad/s²].
     """
-    n = a.size
+    n = x.shape[1]
     if x[DRY_FRICTION, 0] > 0:
-        start, smooth = np.empty(n), np.empty(n)
+        smooth = np.empty(n)
         for i in range(n):
-            start[i], smooth[i] = x[V, i], x[V, i] + dt * a[i]
+            start, smooth[i] = x[V, i], x[V, i] + dt * x[ACCELERATION, i]
             # A joint at rest or at a reversal must break away: velocity 0 counts.
-            x[V, i] = start[i] if start[i] * smooth[i] > 0.0 else 0.0
+            x[V, i] = start if start * smooth[i] > 0.0 else 0.0
             x[FORWARD, i] = x[BACKWARD, i] = 0.0
         joint_dry_friction(x)
         forward, backward = dt * x[FORWARD], dt * x[BACKWARD]
@@ -334,14 +368,14 @@ def kick_drift(x: Matrix, a: Vector, dt: float) -> None:
             x[V, i] = after[i]
     else:
         for i in range(n):
-            x[V, i] += dt * a[i]
+            x[V, i] += dt * x[ACCELERATION, i]
     for i in range(n):
         x[Q, i] += dt * x[V, i]
     if x[ROTOR_FRICTION, 0] > 0:
         apply_rotor_friction(x, dt)
 
 
-@compiled
+@compiled_for(TABLE, VECTOR, VECTOR, NUMBER, on_demand=True, direct=True)
 def start_steps(x: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """Set Q = q and V = v, (nv,) each, then ``drive`` the first acceleration."""
     for i in range(q.size):  # slices would bring three seconds of compilation
@@ -349,17 +383,22 @@ def start_steps(x: Matrix, q: Vector, v: Vector, dt: float) -> None:
     drive(x, dt)
 
 
-@compiled
-def next_step(x: Matrix, a: Vector, dt: float) -> None:
-    """End a step with a (nv,) [rad/s²], then ``drive`` the acceleration of the next."""
-    kick_drift(x, a, dt)
+@compiled_for(TABLE, VECTOR, TABLE, VECTOR, NUMBER, on_demand=True, direct=True)
+def next_step(x: Matrix, a: Vector, mass: Matrix, bias: Vector, dt: float) -> None:
+    """End a step with Pinocchio's results for its start, then ``drive`` the next one's."""
+    accelerate(x, a, mass, bias)
+    kick_drift(x, dt)
     drive(x, dt)
 
 
-@compiled
-def end_steps(x: Matrix, a: Vector, dt: float, q: Vector, v: Vector) -> bool:
-    """End the last step with a; write Q and V into q and v; return whether they are finite."""
-    kick_drift(x, a, dt)
-    for i in range(q.size):
-        q[i], v[i] = x[Q, i], x[V, i]
-    return is_finite(q) and is_finite(v)
+@compiled_for(TABLE, VECTOR, TABLE, VECTOR, NUMBER, TABLE, on_demand=True, direct=True)
+def end_steps(x: Matrix, a: Vector, mass: Matrix, bias: Vector, dt: float, after: Matrix) -> bool:
+    """End the last step; write Q, V and EFFORT into the rows of ``after`` (3, nv).
+
+    Returns whether Q and V are finite.
+    """
+    accelerate(x, a, mass, bias)
+    kick_drift(x, dt)
+    for i in range(bias.size):
+        after[0, i], after[1, i], after[2, i] = x[Q, i], x[V, i], x[EFFORT, i]
+    return is_finite(after[0]) and is_finite(after[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from arm_dynamics.collision.scene import EMPTY_SCENE, Scene
 from arm_dynamics.core.arrays import Vector, as_readonly, check_float, check_int, check_vector
 from arm_dynamics.core.compiled_math import all_finite, is_finite
 from arm_dynamics.core.errors import InvalidValue
-from arm_dynamics.core.state import Command, State, check_command, require_state
+from arm_dynamics.core.state import Command, State, check_command, new_state, require_state
 from arm_dynamics.dynamics.kinematics.frames import jacobian, pose
 from arm_dynamics.dynamics.rigid_body import mass_matrix
 from arm_dynamics.model.arm_argument import check_arm, require_masses
@@ -25,6 +25,7 @@ from arm_dynamics.simulation.equations_of_motion import (
     MotorValues,
 )
 from arm_dynamics.simulation.integrators import find_integrator
+from arm_dynamics.simulation.integrators.integrator import Integrator
 
 DIVERGED_SPEED = 1e6
 """Speed [rad/s] above which a simulation counts as diverged."""
@@ -49,19 +50,27 @@ class Plant:
     def __init__(self, arm: ArmModel, integrator: str = "semi_implicit_euler") -> None:
         self.arm = check_arm(arm)
         require_masses(arm, "a simulation")
-        self.integrator = find_integrator(integrator)
         self._motion = EquationsOfMotion(arm)
+        self.integrator = find_integrator(integrator)
         self._at_rest, self._own_sizes = arm.initial_act, (0, arm.na)
         self._shape = (arm.nv,)
         self._command: object = object()  # differs from every argument
         self._after: State | None = None
+        self._dt: float | None = None
+        self._steps: int | None = None
         # Compile what this arm needs, and no more, before time runs.
-        q, v, act = np.zeros(arm.nv), np.zeros(arm.nv), arm.initial_act.copy()
-        if not self.integrator.run(self._motion, q, v, act, 1e-9, 2):
-            rest = np.zeros(arm.nv)
-            self._require_actuator_numbers(rest, rest, arm.initial_act, 1e-9)
-        self._require_finite(State(0.0, q, v, self._motion.effort, act))
-        self._motion.efforts(q, v, act)
+        zero = np.zeros(arm.nv)
+        after = Plant._state_after(self, State(0.0, zero, zero, zero), 1e-9, 2, None)
+        self._motion.efforts(after.q, after.v, after.act)
+
+    @property
+    def integrator(self) -> Integrator:
+        """Numerical method of a step."""
+        return self._integrator
+
+    @integrator.setter
+    def integrator(self, integrator: Integrator) -> None:
+        self._integrator, self._moved_after = integrator, integrator.motion_of(self._motion)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the arguments: the compiled table belongs to one plant and process."""
@@ -109,9 +118,9 @@ class Plant:
             For an invalid state, time step or number of steps, and if the simulation diverges.
 
         """
-        if not (type(dt) is float and 0 < dt < inf and type(steps) is int and steps > 0):
-            dt = check_float("dt [s]", dt, above=0)
-            steps = check_int("steps", steps, lower=1)
+        if dt is not self._dt or steps is not self._steps:
+            self._dt = dt = check_float("dt [s]", dt, above=0)
+            self._steps = steps = check_int("steps", steps, lower=1)
         if state is not self._after:  # its last result is valid
             self._accept_state(state)
         if command is not self._command:
@@ -121,20 +130,16 @@ class Plant:
 
     def _state_after(self, state: State, dt: float, steps: int, end: float | None) -> State:
         """Return ``step`` of checked arguments under the command that is set."""
-        q, v, act = state.q.copy(), state.v.copy(), self._act(state)
-        if act.size:
-            act = act.copy()
+        act = state.act if state.act.size else self._at_rest
         try:
-            is_finite_motion = self.integrator.run(self._motion, q, v, act, dt, steps)
+            moved = self._moved_after(state.q, state.v, act, dt, steps)
         except InvalidValue:  # the adaptive integrator raises independently of the cause
-            self._require_actuator_numbers(state.q, state.v, self._act(state), dt)
+            self._require_actuator_numbers(state.q, state.v, act, dt)
             raise
-        if not is_finite_motion:
+        if moved is None:
             raise self._divergence(state, dt, steps)
-        tau = self._motion.effort
-        for array in (q, v, tau, act) if act.size else (q, v, tau):
-            array.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
-        return State(state.time + steps * dt if end is None else end, q, v, tau, act)
+        q, v, tau, act = moved
+        return new_state(state.time + steps * dt if end is None else end, q, v, tau, act)
 
     def scene_at(self, state: State) -> Scene:
         """Return the objects that this plant has, at their poses in ``state``; here none."""

@@ -17,7 +17,12 @@ from arm_dynamics.control.controllers.task_space_base import to_task_reference
 from arm_dynamics.core import resources
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.rotations import rotation_vector
-from arm_dynamics.core.small_matrices import damped_pseudoinverse, solve_spd
+from arm_dynamics.core.small_matrices import (
+    damped_pseudoinverse,
+    factor_spd,
+    invert_factored,
+    solve_spd,
+)
 from arm_dynamics.core.state import Reference
 from arm_dynamics.dynamics import rigid_body
 from arm_dynamics.dynamics.kinematics import frames
@@ -74,6 +79,11 @@ def test_spd_systems_and_damped_pseudoinverses():
         J, B = random.normal(size=(k, n)), random.normal(size=(k, 3))
         A = J @ J.T
         np.testing.assert_allclose(solve_spd(A, B), np.linalg.solve(A, B), rtol=1e-8)
+        inverse = A + np.triu(np.full((k, k), np.nan), 1)  # the upper triangle is not read
+        factor_spd(inverse)
+        invert_factored(inverse)
+        np.testing.assert_allclose(inverse, np.linalg.inv(A), rtol=1e-8)
+        assert np.array_equal(inverse, inverse.T)
         np.testing.assert_allclose(damped_pseudoinverse(J, 1e-6)[0], np.linalg.pinv(J), rtol=1e-8)
         U, sigma, W = np.linalg.svd(J, full_matrices=False)
         weak = 1.5 * sigma.min()

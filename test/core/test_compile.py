@@ -4,6 +4,7 @@ active.
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -19,13 +20,23 @@ from motor_rig import Rig
 from arm_dynamics.control.controller_warm_up import warm_up_controller
 from arm_dynamics.control.controllers.controller import Controller
 from arm_dynamics.core import compiled_math
-from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, compiled_for
+from arm_dynamics.core.compiled_math import (
+    INDICES,
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    Kind,
+    compiled_for,
+    direct_call,
+)
 from arm_dynamics.core.errors import CommandRejected, DriverFault
 from arm_dynamics.core.plugins import BUILT_IN
 from arm_dynamics.core.state import Command, Reference, State
 from arm_dynamics.hardware import activation
 from arm_dynamics.hardware.driver import DriverState
 
+ROWS = Kind("float64", 2, layout="C")
 TEST = Path(__file__).resolve().parents[1]
 TRIPS = {
     "command_timeout", "position_limit", "velocity_limit", "over_temperature", "motor_fault",
@@ -153,8 +164,9 @@ def test_inverse_kinematics_is_compiled_only_for_task_space_controllers(tmp_path
     assert cold == []
 
 
-def test_a_declared_function_has_one_version_for_all_arrays():
-    @compiled_for(VECTOR, NUMBER, VECTOR_OUT)
+@pytest.mark.parametrize("direct", [False, True])
+def test_a_declared_function_has_one_version_for_all_arrays(direct):
+    @compiled_for(VECTOR, NUMBER, VECTOR_OUT, direct=direct)
     def scaled(x, factor, out):
         for i in range(x.size):
             out[i] = factor * x[i]
@@ -179,6 +191,44 @@ def test_a_declared_function_has_one_version_for_all_arrays():
         scaled(np.arange(3), 2.0, np.empty(3))  # integers would need another version
     with pytest.raises(TypeError):
         scaled(fixed, 2.0, fixed)  # is not written to
+
+
+def test_a_direct_call_reads_arrays_in_place_and_rejects_everything_else():
+    """Equal dtypes of another process are other objects; each rejected value is named."""
+
+    @compiled_for((VECTOR, MATRIX), INDICES, ROWS, NUMBER, VECTOR_OUT, direct=True)
+    def mixed(pair, indices, rows, factor, out):
+        (x, matrix), total = pair, 0.0
+        for i in range(indices.size):
+            total += matrix[indices[i], 1] + rows[1, i]
+        for i in range(x.size):
+            out[i] = factor * x[i] + total
+        return total > 0.0
+
+    call = direct_call(mixed)
+    matrix, rows = np.asfortranarray(np.arange(9.0).reshape(3, 3)), np.arange(6.0).reshape(2, 3)
+    x, indices, out = np.arange(5.0)[::2], np.array([0, 2]), np.empty(6)[1::2]
+    x.flags.writeable = False
+    good = ((x, matrix), indices, rows, 2.0, out)
+    sent = pickle.loads(pickle.dumps(good[:3]))
+    assert sent[0][0].dtype is not x.dtype
+    for given in (good, (*sent, 2, out)):
+        before = [sys.getrefcount(array) for array in given[1:3]]
+        assert call(*given) is True
+        assert np.array_equal(out, 2.0 * np.arange(0.0, 5.0, 2.0) + 15.0)
+        assert [sys.getrefcount(array) for array in given[1:3]] == before
+    unaligned = np.frombuffer(bytearray(25), np.uint8)[1:].view(float)
+    for k, values in {
+        0: [(x, matrix[0]), (x[None], matrix), (x.astype(">f8"), matrix),
+            (x.astype(np.float32), matrix), (x.astype(int), matrix), (x.astype(object), matrix),
+            ([1.0], matrix), (None, matrix), (1.0, matrix), (unaligned, matrix)],
+        1: [indices.astype(np.int32), indices.astype(float), indices > 0],
+        2: [rows.T, rows[:, ::2]],
+        4: [x, "out", out.view(np.recarray)],
+    }.items():  # fmt: skip
+        for value in values:
+            with pytest.raises(TypeError):
+                call(*good[:k], value, *good[k + 1 :])
 
 
 def test_a_tuple_is_one_argument_with_one_version_for_all_arrays():

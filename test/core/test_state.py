@@ -17,6 +17,8 @@ from arm_dynamics.core.state import (
     Reference,
     State,
     check_command,
+    new_command,
+    new_state,
 )
 
 
@@ -31,6 +33,21 @@ def test_states_are_read_only_copies():
         state.q[0] = 3
     with pytest.raises(FrozenInstanceError):
         state.time = 3.0
+
+
+def test_states_and_commands_of_control_cycles_are_ordinary_ones():
+    x = as_readonly([1.0, 2.0])
+    state, command = new_state(1.0, x, x, x, x), new_command("effort", x, 1.0)
+    for new, usual, time in (
+        (state, State(1.0, x, x, x, x), "time"),
+        (command, Command("effort", x, 1.0), "stamp"),
+    ):
+        assert type(new) is type(usual)
+        assert repr(new) == repr(usual)
+        for same in (new, pickle.loads(pickle.dumps(new)), deepcopy(new), replace(new)):
+            assert repr(same) == repr(usual)
+            with pytest.raises(FrozenInstanceError):
+                setattr(same, time, 0.0)
 
 
 @pytest.mark.parametrize(

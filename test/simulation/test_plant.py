@@ -245,6 +245,7 @@ def test_a_modified_last_state_is_checked_again():
     state = plant.step(GOOD, nothing, 1e-3)
     with pytest.raises(ValueError, match="read-only"):
         state.v[2] = np.inf
+    state.v.base.flags.writeable = True
     state.v.flags.writeable = True
     state.v[2] = np.inf
     with pytest.raises(InvalidValue, match="not finite"):

@@ -31,6 +31,7 @@ from arm_dynamics.core.compiled_math import (
     clip,
     compiled,
     compiled_for,
+    direct_call,
 )
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
@@ -43,7 +44,7 @@ INTEGRAL, Q_MODEL, V_MODEL, I_MODEL, ACCELERATION, FRICTION, ERROR = range(7)
 """Rows of the memory: integral, reference model, and values within an update."""
 
 
-@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, NUMBER)
+@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, NUMBER, direct=True)
 def commanded_acceleration(
     table: Matrix,
     memory: Matrix,
@@ -93,7 +94,7 @@ def reference_model_step(
     return q, v, clip(integral + dt * ki * (q_ref - q), -clamp, clamp)
 
 
-@compiled_for(MATRIX, MATRIX_OUT, VECTOR, NUMBER, VECTOR, VECTOR_OUT)
+@compiled_for(MATRIX, MATRIX_OUT, VECTOR, NUMBER, VECTOR, VECTOR_OUT, direct=True)
 def clamped_effort(
     table: Matrix, memory: Matrix, dynamics: Vector, dt: float, limit: Vector, effort: Vector
 ) -> None:
@@ -144,6 +145,8 @@ class ComputedTorque(CompiledController):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
+        self._accelerate = direct_call(commanded_acceleration)
+        self._clamp = direct_call(clamped_effort)
         self._memory: Matrix = np.zeros((7, arm.nv))
 
     def reset(self, state: State) -> None:
@@ -203,10 +206,8 @@ class ComputedTorque(CompiledController):
     def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
         """Write the effort (nv,) [N·m]; return whether inputs are valid."""
         table, memory, q, v = self._table, self._memory, state.q, state.v
-        if not commanded_acceleration(
-            table, memory, (reference.q, reference.v, reference.a), (q, v), dt
-        ):
+        if not self._accelerate(table, memory, (reference.q, reference.v, reference.a), (q, v), dt):
             return False
         dynamics = self.dynamics.rnea(q, v, memory[ACCELERATION])
-        clamped_effort(table, memory, dynamics, dt, self._limit, effort)
+        self._clamp(table, memory, dynamics, dt, self._limit, effort)
         return True

@@ -18,7 +18,7 @@ from arm_dynamics.core.arrays import IntArray, Vector, as_readonly, check_float,
 from arm_dynamics.core.compiled_math import VECTOR, compiled
 from arm_dynamics.core.errors import InvalidValue, UnknownName
 from arm_dynamics.core.parameters import Parameter, with_defaults
-from arm_dynamics.core.state import Command, Reference, State
+from arm_dynamics.core.state import Command, Reference, State, new_command
 from arm_dynamics.dynamics.kinematics.frames import AXIS_NAMES
 from arm_dynamics.dynamics.rigid_body import RigidBodyDynamics
 from arm_dynamics.model.arm_argument import check_arm, require_masses, require_same_joints
@@ -80,7 +80,7 @@ class Controller(ABC):
         self.gains: dict[str, Vector] = {}
         self.given: Gains = {}
         self.scale = 1.0
-        self._limit = arm.effort_limit
+        self._limit, self._size = arm.effort_limit, arm.nv
         self.effort_bound: Vector | None = None
         """Largest efforts (nv,) [N·m or N] set by ``bound_effort``; None for those of the arm."""
         self.set_gains(gains or {})
@@ -328,7 +328,7 @@ class CompiledController(Controller):
 
     def update(self, state: State, reference: Reference, dt: float) -> Command:
         """Return the effort command (nv,) [N·m] within the effort limits."""
-        effort = np.empty(self._limit.size)
+        effort = np.empty(self._size)
         try:
             valid = self.compute(effort, state, reference, dt)
         except (TypeError, ValueError):  # of arrays of another size or type
@@ -338,7 +338,7 @@ class CompiledController(Controller):
             if not self.compute(effort, state, reference, dt):
                 effort.fill(nan)  # is rejected by every guard
         effort.setflags(False)  # type: ignore[call-arg]  # by name it takes twice as long
-        return Command(self.interface, effort, state.time)
+        return new_command(self.interface, effort, state.time)
 
 
 @compiled

@@ -8,12 +8,21 @@ from arm_dynamics.control.controllers.controller import (
     REFERENCE,
     STATE,
     CompiledController,
+    Gains,
     are_bounded,
 )
 from arm_dynamics.core.arrays import Vector
-from arm_dynamics.core.compiled_math import NUMBER, VECTOR, VECTOR_OUT, clip, compiled_for
+from arm_dynamics.core.compiled_math import (
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    clip,
+    compiled_for,
+    direct_call,
+)
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import Reference, State
+from arm_dynamics.model.arm_model import ArmModel
 
 
 class GravityCompensation(CompiledController):
@@ -32,16 +41,19 @@ class GravityCompensation(CompiledController):
         Parameter("d", 0.0, "N·m·s/rad", "added damping", lower=0, upper=1e6),
     )
 
+    def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
+        super().__init__(arm, gains)
+        self._efforts = direct_call(damped_gravity)
+
     def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
         """Write the effort (nv,) [N·m]; return whether inputs are valid."""
-        valid: bool = damped_gravity(
+        return self._efforts(
             self.dynamics.gravity(state.q), self.gains["d"],
             (reference.q, reference.v, reference.a), (state.q, state.v), dt, self._limit, effort,
         )  # fmt: skip
-        return valid
 
 
-@compiled_for(VECTOR, VECTOR, REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
+@compiled_for(VECTOR, VECTOR, REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT, direct=True)
 def damped_gravity(
     gravity: Vector,
     damping: Vector,

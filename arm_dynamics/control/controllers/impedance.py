@@ -23,6 +23,7 @@ from arm_dynamics.core.compiled_math import (
     VECTOR_OUT,
     clip,
     compiled_for,
+    direct_call,
 )
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.small_matrices import damped_pseudoinverse, matvec
@@ -132,9 +133,9 @@ class Impedance(TaskSpaceController):
         """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
         del dt
         q, v, clik, friction, a = state.q, state.v, self.clik, self.friction, self._acceleration
-        joint_acceleration((q, v), clik.joints, self._rates, self._rates[0], a)
+        direct_call(joint_acceleration)((q, v), clik.joints, self._rates, self._rates[0], a)
         threshold = self.controller_gains["singular_value_threshold"] * clik.reach
-        impedance_efforts(
+        direct_call(impedance_efforts)(
             self.tool.motion(q, v)[:], (q, v),
             (self.dynamics.rnea(q, v, a), friction.viscous, friction.dry),
             (*clik.pose, clik.joints, clik.motion, wrench), self._tables,
@@ -158,7 +159,7 @@ def default_stiffness(arm: ArmModel) -> Vector:
 
 @compiled_for(
     TOOL, STATE, (VECTOR,) * 3, (*POSE, MATRIX, MATRIX, VECTOR), (MATRIX, MATRIX),
-    (VECTOR, INDICES, NUMBER), (VECTOR, VECTOR_OUT),
+    (VECTOR, INDICES, NUMBER), (VECTOR, VECTOR_OUT), direct=True,
 )  # fmt: skip
 def impedance_efforts(
     tool: tuple[Vector, Matrix, Matrix, Vector],

@@ -30,6 +30,7 @@ from arm_dynamics.core.compiled_math import (
     clip,
     compiled,
     compiled_for,
+    direct_call,
     where,
 )
 from arm_dynamics.core.parameters import Parameter
@@ -99,7 +100,7 @@ def pid_effort(
     return effort, clip(after, -i_clamp, i_clamp), filtered
 
 
-@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, VECTOR, NUMBER, VECTOR, VECTOR_OUT)
+@compiled_for(MATRIX, MATRIX_OUT, REFERENCE, STATE, VECTOR, NUMBER, VECTOR, VECTOR_OUT, direct=True)
 def pid_efforts(
     table: Matrix,
     memory: Matrix,
@@ -160,6 +161,7 @@ class Pid(CompiledController):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
+        self._efforts = direct_call(pid_efforts)
         self._memory: Matrix = np.zeros((2, arm.nv))
         self._zero = as_readonly(np.zeros(arm.nv))
 
@@ -217,11 +219,10 @@ class Pid(CompiledController):
 
     def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
         """Write the effort (nv,) [N·m]; return whether inputs are valid."""
-        valid: bool = pid_efforts(
+        return self._efforts(
             self._table, self._memory, (reference.q, reference.v, reference.a), (state.q, state.v),
             self.feedforward(state, reference), dt, self._limit, effort,
         )  # fmt: skip
-        return valid
 
     def set_gains(self, gains: Gains) -> None:
         """Set gains; the integral stays. Errors as in Controller."""

@@ -13,7 +13,14 @@ from arm_dynamics.control.controllers.task_space_base import (
     joint_acceleration,
 )
 from arm_dynamics.core.arrays import Matrix, Vector
-from arm_dynamics.core.compiled_math import MATRIX, NUMBER, VECTOR, VECTOR_OUT, compiled_for
+from arm_dynamics.core.compiled_math import (
+    MATRIX,
+    NUMBER,
+    VECTOR,
+    VECTOR_OUT,
+    compiled_for,
+    direct_call,
+)
 from arm_dynamics.core.parameters import Parameter
 from arm_dynamics.core.state import State
 
@@ -55,17 +62,19 @@ class ResolvedRate(TaskSpaceController):
         """Write the effort (nv,) [N·m] that tracks ``clik``; the inputs are valid."""
         del wrench
         gains, friction, joints, a = self.gains, self.friction, self.clik.joints, self._acceleration
-        joint_acceleration(
+        direct_call(joint_acceleration)(
             (state.q, state.v), joints, (gains["kp"], gains["kd"]), self._integral, a
         )
         dynamics = self.dynamics.rnea(state.q, state.v, a)
-        resolved_rate_efforts(
+        direct_call(resolved_rate_efforts)(
             (dynamics, friction.viscous, friction.dry), joints, state.q, gains["ki"],
             (self._integral, dt), (self._limit, effort),
         )  # fmt: skip
 
 
-@compiled_for((VECTOR,) * 3, MATRIX, VECTOR, VECTOR, (VECTOR_OUT, NUMBER), (VECTOR, VECTOR_OUT))
+@compiled_for(
+    (VECTOR,) * 3, MATRIX, VECTOR, VECTOR, (VECTOR_OUT, NUMBER), (VECTOR, VECTOR_OUT), direct=True
+)
 def resolved_rate_efforts(
     dynamics: tuple[Vector, Vector, Vector],
     joints: Matrix,

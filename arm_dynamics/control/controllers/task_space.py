@@ -23,6 +23,7 @@ from arm_dynamics.core.compiled_math import (
     VECTOR_OUT,
     compiled,
     compiled_for,
+    direct_call,
     is_finite,
 )
 from arm_dynamics.core.parameters import Parameter
@@ -93,7 +94,7 @@ class TaskSpace(TaskSpaceController):
         upper = self.dynamics.upper_mass_matrix(q)
         bias = self.dynamics.rnea(q, v, self._integral)
         threshold = self.controller_gains["singular_value_threshold"] * clik.reach
-        operational_efforts(
+        direct_call(operational_efforts)(
             self.tool.motion(q, v)[:], (q, v), (upper, bias, friction.viscous, friction.dry),
             (*clik.pose, clik.joints, clik.motion, wrench), self._tables,
             (clik.scale, clik.axes, threshold), (self._integral, dt), (self._limit, effort),
@@ -103,6 +104,7 @@ class TaskSpace(TaskSpaceController):
 @compiled_for(
     TOOL, STATE, (MATRIX, VECTOR, VECTOR, VECTOR), (*POSE, MATRIX, MATRIX, VECTOR),
     (MATRIX, MATRIX), (VECTOR, INDICES, NUMBER), (VECTOR_OUT, NUMBER), (VECTOR, VECTOR_OUT),
+    direct=True,
 )  # fmt: skip
 def operational_efforts(
     tool: tuple[Vector, Matrix, Matrix, Vector],

@@ -29,6 +29,7 @@ from arm_dynamics.core.compiled_math import (
     VECTOR_OUT,
     compiled_for,
     demand,
+    direct_call,
 )
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
@@ -129,7 +130,7 @@ class TaskSpaceController(CompiledController):
     def compute(self, effort: Vector, state: State, reference: Reference, dt: float) -> bool:
         """Advance the CLIK solution and track it; return whether inputs are valid."""
         task = to_task_reference(self.arm, reference)
-        if not is_valid_task(
+        if not direct_call(is_valid_task)(
             (task.q, task.v, task.a), (state.q, state.v), (task.position, task.rotation),
             (task.twist, task.acceleration, task.wrench), dt, effort,
         ):  # fmt: skip
@@ -147,7 +148,7 @@ class TaskSpaceController(CompiledController):
         return self.clik.update(to_task_reference(self.arm, reference), dt, self.controller_gains)
 
 
-@compiled_for(REFERENCE, STATE, POSE, (VECTOR,) * 3, NUMBER, VECTOR)
+@compiled_for(REFERENCE, STATE, POSE, (VECTOR,) * 3, NUMBER, VECTOR, direct=True)
 def is_valid_task(
     reference: tuple[Vector, Vector, Vector],
     state: tuple[Vector, Vector],
@@ -175,7 +176,7 @@ def is_valid_task(
     return valid
 
 
-@compiled_for(STATE, MATRIX, (VECTOR, VECTOR), VECTOR, VECTOR_OUT)
+@compiled_for(STATE, MATRIX, (VECTOR, VECTOR), VECTOR, VECTOR_OUT, direct=True)
 def joint_acceleration(
     state: tuple[Vector, Vector],
     joints: Matrix,

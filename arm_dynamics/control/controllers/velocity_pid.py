@@ -31,6 +31,7 @@ from arm_dynamics.core.compiled_math import (
     VECTOR_OUT,
     clip,
     compiled_for,
+    direct_call,
 )
 from arm_dynamics.core.errors import InvalidValue
 from arm_dynamics.core.parameters import Parameter
@@ -45,7 +46,7 @@ MAX_ITERATIONS, CONVERGENCE_TOLERANCE = 100, 1e-13
 """Iterations of effort and acceleration in continuous time, and their relative tolerance."""
 
 
-@compiled_for(MATRIX, (VECTOR, VECTOR), REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT)
+@compiled_for(MATRIX, (VECTOR, VECTOR), REFERENCE, STATE, NUMBER, VECTOR, VECTOR_OUT, direct=True)
 def velocity_pid_efforts(
     table: Matrix,
     dynamics: tuple[Vector, Vector],
@@ -115,6 +116,7 @@ class VelocityPid(CompiledController):
 
     def __init__(self, arm: ArmModel, gains: Gains | None = None) -> None:
         super().__init__(arm, gains)
+        self._efforts = direct_call(velocity_pid_efforts)
         self._last: tuple[Vector, Vector] | None = None
 
     def reset(self, state: State) -> None:
@@ -204,10 +206,9 @@ class VelocityPid(CompiledController):
         along = gravity = self.dynamics.gravity(state.q)
         if self._has_feedforward:
             along = self.dynamics.rnea(state.q, v, a)
-        valid: bool = velocity_pid_efforts(
+        return self._efforts(
             self._table, (gravity, along), (q, v, a), (state.q, state.v), dt, limit, effort
         )
-        return valid
 
     def _sensitivity(self, mass: Matrix) -> Matrix:
         """Return S = ka (M + ka)⁻¹ (nv, nv).

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from arm_dynamics.control.lqr_design.lqr_gain import (
+    LqrGains,
     LqrWeights,
-    lqr_gain,
     require_static_effort,
     viscous_damping,
 )
@@ -39,6 +39,7 @@ from arm_dynamics.core.compiled_math import (
     Kind,
     compiled,
     compiled_for,
+    direct_call,
     maximum,
     minimum,
     where,
@@ -72,7 +73,7 @@ def grid_coordinate(x: float, lower: float, upper: float, turn: float, count: fl
     return where(inside, place, -1.0)
 
 
-@compiled_for(ROWS, INDICES, MATRIX, VECTOR, GAIN)
+@compiled_for(ROWS, INDICES, MATRIX, VECTOR, GAIN, direct=True)
 def interpolate(table: Matrix, joints: IntArray, axes: Matrix, q: Vector, gain: Vector) -> bool:
     """Write the multilinear interpolation (m,) at ``q``; return whether q is on the grid.
 
@@ -173,7 +174,7 @@ class GainTable:
         if q.shape != self.gains.shape[-2:-1]:
             raise InvalidValue(f"q: shape = {q.shape}; expected {self.gains.shape[-2:-1]}")
         gain = np.empty(self._rows.shape[1])
-        if not interpolate(self._rows, self.joints, self._axes, q, gain):
+        if not direct_call(interpolate)(self._rows, self.joints, self._axes, q, gain):
             return None
         gain.setflags(False)  # type: ignore[call-arg]
         return gain.reshape(q.size, -1)
@@ -311,7 +312,8 @@ def _solved_parts(
 def _gains(arm: ArmModel, weights: LqrWeights, configurations: Matrix) -> FloatArray:
     for q in configurations:
         require_static_effort(arm, q)
-    return np.array([lqr_gain(arm, q, weights) for q in configurations])
+    gains = LqrGains(arm, weights)
+    return np.array([gains.at(q) for q in configurations])
 
 
 def load_gain_table(file: str | Path, arm: ArmModel, weights: LqrWeights) -> GainTable:

@@ -23,6 +23,7 @@ from arm_dynamics.core.compiled_math import (
     clip,
     compiled,
     compiled_for,
+    direct_call,
     maximum,
     minimum,
 )
@@ -167,9 +168,9 @@ class ClosedLoopIk:
     def advance(self, task: TaskReference, dt: float, gains: Mapping[str, float]) -> None:
         """Advance as ``update``, which checks the shapes of ``task`` before."""
         before, joints, motion = self.joints, np.empty(self.joints.shape), np.empty((2, 6))
-        integrate_within_limits(before, dt, self._limits, joints)
+        direct_call(integrate_within_limits)(before, dt, self._limits, joints)
         at = self._tool.motion(joints[0], before[1])
-        distance, singular_value, finite = clik_step(
+        distance, singular_value, finite = direct_call(clik_step)(
             at[:], (task.position, task.rotation, task.twist, task.acceleration, task.q),
             before, self._limits, self._controlled,
             (dt, gains["tracking_rate"], gains["nullspace_rate"],
@@ -190,7 +191,7 @@ class ClosedLoopIk:
         self.time, self.task = other.time, other.task
 
 
-@compiled_for(MATRIX, NUMBER, MATRIX, MATRIX_OUT)
+@compiled_for(MATRIX, NUMBER, MATRIX, MATRIX_OUT, direct=True)
 def integrate_within_limits(joints: Matrix, dt: float, limits: Matrix, after: Matrix) -> None:
     """Write q + v dt + a dt²/2 within ``limits``, as of ``clik_step``, into the first row.
 
@@ -213,7 +214,7 @@ TOOL = (VECTOR, MATRIX, MATRIX, VECTOR)
 
 @compiled_for(
     TOOL, (VECTOR, MATRIX, VECTOR, VECTOR, VECTOR), MATRIX, MATRIX, (VECTOR, INDICES, MATRIX),
-    (NUMBER,) * 5, (MATRIX_OUT, MATRIX_OUT), on_demand=True,
+    (NUMBER,) * 5, (MATRIX_OUT, MATRIX_OUT), on_demand=True, direct=True,
 )  # fmt: skip
 def clik_step(
     tool: tuple[Vector, Matrix, Matrix, Vector],

@@ -117,7 +117,10 @@ class ContactPlant(Plant):
                 finally:
                     self._motion.set_end_stops(self.arm.lower, self.arm.upper)
             else:
-                self.integrator.run(self._motion, q, v, act, dt, count)
+                moved = self._moved_after(q, v, act, dt, count)
+                if moved is None:
+                    raise self._divergence(state, dt, steps)
+                q, v, act = moved[0].copy(), moved[1].copy(), moved[3].copy()
                 last = dynamics.object_steps(states, dt, count) if len(bodies) else None
             if last is not None:
                 states, residual = last.states, max(residual, last.residual)

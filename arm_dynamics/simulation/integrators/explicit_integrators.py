@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from arm_dynamics.simulation.integrators.exponential_step import (
     phi_functions,
     step_actuator_states,
 )
-from arm_dynamics.simulation.integrators.integrator import Integrator, SteppedSystem, System
+from arm_dynamics.simulation.integrators.integrator import Integrator, Moved, SteppedSystem, System
 
 
 class ExplicitEuler(Integrator):
@@ -63,13 +64,9 @@ class SemiImplicitEuler(Integrator):
         settled = system.implicit_acceleration(q, v, z, dt) if z.size else None
         kick_drift(q, v, system.acceleration(q, v, z) if settled is None else settled, dt)
 
-    def run(
-        self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
-    ) -> bool:
-        """Repeat ``step``, in compiled code where all terms are: the same numbers to round-off."""
-        if system.compiled:
-            return system.semi_implicit_steps(q, v, z, dt, steps)
-        return super().run(system, q, v, z, dt, steps)
+    def motion_of(self, system: SteppedSystem) -> Callable[..., Moved | None]:
+        """Return ``run``, in compiled code where all terms are: the same numbers to round-off."""
+        return system.semi_implicit_steps if system.compiled else super().motion_of(system)
 
 
 @compiled

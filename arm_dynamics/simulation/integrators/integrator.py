@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from arm_dynamics.core.arrays import Vector
 from arm_dynamics.core.compiled_math import all_finite
 from arm_dynamics.simulation.friction import velocity_after_dry_friction
+
+Moved = tuple[Vector, Vector, Vector, Vector]
+"""Motion after some steps: q, v, actuator effort as last evaluated, z; read-only."""
 
 
 class System(Protocol):
@@ -58,6 +62,10 @@ class SteppedSystem(System, Protocol):
     compiled: bool
     """Whether ``semi_implicit_steps`` evaluates every term."""
 
+    @property
+    def effort(self) -> Vector:
+        """Effort of the actuators (nv,) as last evaluated, a new array."""
+
     def start_prescribed_motion(self, q: Vector, v: Vector, z: Vector, dt: float) -> Vector:
         """Start the prescribed joints, in place; return their positions (np,) after dt."""
 
@@ -75,8 +83,10 @@ class SteppedSystem(System, Protocol):
     def apply_internal_friction(self, before: Vector, z: Vector, dt: float) -> None:
         """Apply the dry friction of rotors over dt to z, in place; ``before`` is z before."""
 
-    def semi_implicit_steps(self, q: Vector, v: Vector, z: Vector, dt: float, steps: int) -> bool:
-        """Take ``steps`` steps of semi-implicit Euler, in place; return whether all is finite."""
+    def semi_implicit_steps(
+        self, q: Vector, v: Vector, z: Vector, dt: float, steps: int
+    ) -> Moved | None:
+        """Return the motion after ``steps`` steps of semi-implicit Euler; None unless finite."""
 
 
 def jacobian_by_differences(function: Callable[[Vector], Vector], x: Vector, step: float) -> Vector:
@@ -141,13 +151,22 @@ class Integrator(ABC):
         system.apply_internal_friction(start_z, z, dt)
         q[system.prescribed] = goals
 
+    def motion_of(self, system: SteppedSystem) -> Callable[..., Moved | None]:
+        """Return ``run`` for ``system``, a function of (q, v, z, dt, steps)."""
+        return partial(self.run, system)
+
     @np.errstate(all="ignore")  # divergence is returned, not warned of
     def run(
         self, system: SteppedSystem, q: Vector, v: Vector, z: Vector, dt: float, steps: int
-    ) -> bool:
-        """Take ``steps`` time steps in place while all is finite; return whether it is."""
-        finite = all_finite(q, v, z)
+    ) -> Moved | None:
+        """Return the motion after ``steps`` time steps; None unless all is finite."""
+        q, v, z, finite = q.copy(), v.copy(), z.copy(), all_finite(q, v, z)
         while finite and steps:
             self.step(system, q, v, z, dt)
             finite, steps = all_finite(q, v, z), steps - 1
-        return finite
+        if not finite:
+            return None
+        moved = q, v, system.effort, z
+        for array in moved:
+            array.flags.writeable = False
+        return moved

@@ -29,7 +29,7 @@ def rested(shared, states, goal):
     """Return the position of the tool at rest, 1 s after a target or later."""
     shared.publish(goal, f"{NODE}/target_pose")
     shared.wait_longer(states, 1.0)
-    shared.wait_for(lambda: np.abs(states.newest.velocity).max() < 1e-3, "the arm moves")
+    shared.wait_for(lambda: np.abs(states.newest.velocity).max() < 5e-3, "the arm moves")
     return pose(arm(), np.array(states.newest.position))[0]
 
 

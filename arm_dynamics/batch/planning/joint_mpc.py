@@ -94,7 +94,7 @@ class JointMpc(Mpc):
     axis_parameters: ClassVar[tuple[Parameter, ...]] = (TOOL_WEIGHT,)
     controller_parameters: ClassVar[tuple[Parameter, ...]] = (
         FRICTION_COMPENSATION,
-        Parameter("object_weight", 1e4, "1/m²", "cost of a link next to an object", lower=0),
+        Parameter("object_weight", 200.0, "1/m²", "cost of a link next to an object", lower=0),
         Parameter("object_distance", 0.03, "m", "distance from objects", lower=0, upper=1),
         Parameter(
             "planning_thread", 0.0, "1", "1: plans in a thread, 0: in the control cycle",

@@ -43,6 +43,8 @@ SECONDS, PERIOD, DT = 4.0, 5e-3, 5e-4
 """Time, control period and time step of the plant [s]."""
 HEIGHT, NEAR = 0.035, 0.08
 """Height of the tool, and its distance from the center of the cube without cost [m]."""
+FREE = 0.02
+"""Distance of the cube from its place [m] at which the cost of the tool is half."""
 PREDICTED, OTHER = "as predicted", "twice the mass, half the friction"
 ABOVE = View((0, 1), (-0.1, 0.8, -0.35, 0.4))
 
@@ -55,13 +57,15 @@ def scene(mass: float = MASS, friction: float = FRICTION) -> Scene:
 
 
 def pushing(s: Any) -> Any:
-    """Return the cost of the cube's distance, and of a tool that is not behind the cube."""
+    """Return the cost of the cube's distance and speed, and of a tool that is not behind it."""
     e, offset = s.body_position[:2] - TARGET, s.tool_position[:2] - s.body_position[:2]
-    distance = math.sqrt(offset @ offset + 1e-6)
+    missing, distance = math.sqrt(e @ e + 1e-5), math.sqrt(offset @ offset + 1e-6)
     cosine = (offset @ e) / (distance * math.sqrt(e @ e + 1e-3))
-    height, tilt = s.tool_position[2] - HEIGHT, 1 - s.body_rotation[2, 2]
     behind = 3 * (1 - cosine) + 40 * maximum(distance - NEAR, 0.0)
-    return 200 * math.sqrt(e @ e + 1e-5) + behind + 300 * height * height + 20 * tilt
+    height, tilt = s.tool_position[2] - HEIGHT, 1 - s.body_rotation[2, 2]
+    speed = s.body_velocity[:2] @ s.body_velocity[:2]
+    cost = 200 * missing + behind * missing / (missing + FREE) + 6 * speed
+    return cost + 300 * height * height + 20 * tilt
 
 
 def running(s: Any, _: Any) -> Any:

@@ -180,7 +180,7 @@ def _numbers(name: str, value: ArrayLike, size: int) -> Vector:
 class RigidBodyDynamics:
     """Rigid-body dynamics of one arm without checks, with separate scratch memory.
 
-    q, v, a are (nv,), float64 and finite. The next call may change the memory of a result.
+    q, v, a are (nv,), float64 and finite. The next call of the same method may change a result.
     """
 
     def __init__(self, arm: ArmModel) -> None:

@@ -227,3 +227,18 @@ def test_batch_inverse_dynamics_equals_single_calls():
     q, v, a = np.random.default_rng(0).uniform(-1, 1, (3, 6, 5))
     each = [rigid_body.rnea(arm, *row) for row in zip(q, v, a, strict=True)]
     np.testing.assert_array_equal(rigid_body.rnea_batch(arm, q, v, a), each)
+
+
+@exactly
+@given(arms, seeds)
+def test_results_of_one_method_outlast_calls_of_the_others(arm, seed):
+    dynamics = rigid_body.RigidBodyDynamics(arm)
+    q, v, a = random_state(arm, seed)
+    mass, gravity = dynamics.upper_mass_matrix(q), dynamics.gravity(q)
+    bias, effort = dynamics.nle(q, v), dynamics.rnea(q, v, a)
+    near = {"rtol": 1e-10, "atol": 1e-10}
+    whole = np.triu(mass) + np.triu(mass, 1).T
+    np.testing.assert_allclose(whole, rigid_body.mass_matrix(arm, q), **near)
+    np.testing.assert_allclose(gravity, rigid_body.gravity(arm, q), **near)
+    np.testing.assert_allclose(bias, rigid_body.nle(arm, q, v), **near)
+    np.testing.assert_allclose(effort, whole @ a + bias, **near)

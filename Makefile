@@ -6,8 +6,8 @@ RUN_EXTRAS := ros,viewer
 TEST_EXTRAS := $(RUN_EXTRAS),record,plot,test
 # These tests measure motion in real time, so that they run one per core.
 REAL_TIME := test/hardware/test_driver_processes.py $(foreach name,hardware_lines capabilities \
-	excitation_node follow_joint_trajectory hostile safety hardware hardware_log states, \
-	test/ros/test_$(name).py)
+	excitation_node follow_joint_trajectory gripper_hardware hostile safety hardware hardware_log \
+	states, test/ros/test_$(name).py)
 IGNORE_REAL_TIME := $(addprefix --ignore=,$(REAL_TIME))
 # These tests of nodes and commands take long: `make test` leaves them to test-all.
 LONG := $(foreach name,parameters rviz rviz_controls sim_page streams task_space,\

@@ -93,38 +93,40 @@ def reach_and_avoid(s: Any, p: Any) -> Any:
     return 100 * (e @ e) + moving + 100 * near + where(least < 0.0, 300.0, 0.0)
 
 
-def plain_rate(arm: ArmModel, precision: str) -> float:
-    """Return steps per second of the kernel without policy and cost."""
+def plain(arm: ArmModel, precision: str) -> Callable[[], None]:
+    """Return a function that takes as many steps with the kernel without policy and cost."""
     kernel = Kernel(arm, KernelOptions(precision=precision))
     blocks = [kernel.block({"dt": np.array([0.002])}) for _ in range(SAMPLES // 32)]
     command = np.zeros((1, arm.nv * 32), kernel.dtype)
     rows, nothing = np.empty(0, int), np.empty((0, 0, 32), kernel.dtype)
-    times = []
-    for _ in range(REPETITIONS):
-        start = perf_counter()
+
+    def advance() -> None:
         for x in blocks:
             kernel.run(x, command, PERIODS, 10**9, rows, nothing)
-        times.append(perf_counter() - start)
-    return SAMPLES * PERIODS / float(np.median(times))
+
+    return advance
 
 
 def timed(
-    printed: Table, name: str, arm: ArmModel, planner: Planner, state: State, plain: float
+    printed: Table, name: str, arm: ArmModel, planner: Planner, state: State, other: Any
 ) -> None:
-    """Print the time of a plan, of its predictions only, and their rate relative to the kernel."""
-    whole, predictions = [], []
+    """Print the time of a plan, of its predictions only, and their rate relative to ``plain``."""
+    times = []
     for k in range(REPETITIONS):
-        start = perf_counter()
-        planner.update(State.of(state.q, state.v, time=0.01 * k))
-        whole.append(perf_counter() - start)
-        start = perf_counter()
-        planner.kernel.costs()
-        predictions.append(perf_counter() - start)
+        now = State.of(state.q, state.v, time=0.01 * k)
+        row = []
+        for call in (lambda now=now: planner.update(now), planner.kernel.costs, other):
+            start = perf_counter()
+            call()
+            row.append(perf_counter() - start)
+        times.append(row)
+    whole, predictions, same = np.array(times[20:]).T
     rate = planner.kernel.samples * planner.horizon.periods / float(np.median(predictions))
-    p50, p99 = 1e3 * np.percentile(whole[20:], [50, 99])
+    ratio = rate * float(np.median(same)) / (SAMPLES * PERIODS)
+    p50, p99 = 1e3 * np.percentile(whole, [50, 99])
     printed.row(
         f"{arm.name}, {name}", f"{p50:.2f}", f"{p99:.2f}", f"{1e3 * np.median(predictions):.2f}",
-        f"{rate / 1e6:.1f}", f"{rate / plain:.2f}",
+        f"{rate / 1e6:.1f}", f"{ratio:.2f}",
     )  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def print_times(printed: Table) -> None:
         arm = make()
         state = State.of(arm.configuration("initial"))
         for precision in ("float64", "float32"):
-            plain = plain_rate(arm, precision)
+            other = plain(arm, precision)
             cost = Cost(reach, reached, {"target": [0.4, 0.2, 0.4]})
             rows = {"commands": "command", "accelerations": "acceleration"}
             for text, policy in rows.items():
@@ -142,9 +144,9 @@ def print_times(printed: Table) -> None:
                     arm, cost, Mppi(1e-3, samples=SAMPLES, knots=6), Horizon(PERIODS, 0.002, 1),
                     policy=policy, precision=precision,
                 )  # fmt: skip
-                timed(printed, f"MPPI, {text}, {precision}", arm, planner, state, plain)
+                timed(printed, f"MPPI, {text}, {precision}", arm, planner, state, other)
         planner = Planner(arm, cost, Ilqr(), Horizon(50, 0.002, 1), policy="gravity")
-        timed(printed, "iLQR, 50 periods", arm, planner, state, plain_rate(arm, "float64"))
+        timed(printed, "iLQR, 50 periods", arm, planner, state, plain(arm, "float64"))
 
 
 def print_controllers(printed: Table) -> None:

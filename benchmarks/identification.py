@@ -14,8 +14,10 @@ for PEER_ITERATIONS at most. The motion is that of a simulated Puma 560 under a 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from typing import TypeVar
 
@@ -130,7 +132,8 @@ def compare_output_errors(arm: ArmModel) -> None:
         except (ImportError, AttributeError) as error:
             printed.miss(f"mujoco.sysid: {error}; pip install 'mujoco[sysid]'")
             return
-        peer = sysid_peer.minimize(arm, simulations[0], chart, problem.weights, PEER_ITERATIONS)
+        with redirect_stdout(sys.stderr):  # its progress
+            peer = sysid_peer.minimize(arm, simulations[0], chart, problem.weights, PEER_ITERATIONS)
         iterations = len(peer.costs) - 1
         steps = f"{iterations}, stopped" if peer.end else iterations
         printed.row("`mujoco.sysid`", f"{peer.seconds:.3g}", steps, *_costs(peer.costs))

@@ -29,6 +29,7 @@ def test_each_table_has_one_place_and_one_benchmark_with_its_columns(tables):
     for name, text in found:
         head, rule, *rows = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
         assert tuple(map(str.strip, head.split("|"))) == tables.COLUMNS[name]
+        assert len(re.findall(r"^[^|\n]", text, re.MULTILINE)) == 1, name  # the machine's line
         assert {row.count("|") for row in (rule, *rows)} == {len(tables.COLUMNS[name]) - 1}
 
 

@@ -220,7 +220,10 @@ class EquationsOfMotion:
         return (after[0], after[1], after[2], act) if finite else None
 
     def _solve(self, q: Vector, v: Vector, implicit: Vector) -> Vector:
-        """Return a (nv,) [rad/s²] of (M + diag(implicit)) a = TAU - h, a new array."""
+        """Return a (nv,) [rad/s²] of (M + diag(implicit)) a = TAU - h, a new array.
+
+        ``implicit`` is 0 without actuator states, where a is that of ``pin.aba``.
+        """
         if self.prescribed:
             return self._constrained(q, v, implicit)
         x = self._rows
